@@ -40,7 +40,8 @@ impl Entry {
     }
 }
 
-/// The algorithms, the standard one [RFC6356 §3] first: who names none but says that paths are coupled gets that.
+/// The algorithms, the standard one [RFC6356 §3] first: coupled paths get it unless another is
+/// named.
 ///
 /// There is no name for "uncoupled": it is `reno` or `cubic`, or any rule with each path a group of
 /// its own.

@@ -137,7 +137,7 @@ struct Subject {
 /// The parameters under which the contract holds: the defaults, and others wherever there are any.
 fn parameters() -> [Parameters; 2] {
     let aimd = AimdConfig { slow_start: SlowStart::HyStartPlusPlus, ..AimdConfig::tcp() };
-    // Only so long a queue and a window are rare enough in random events to be no test.
+    // Random events seldom reach the default queue and window of DAIMD, so lower ones are tested.
     let daimd = Daimd { window_least: 2.0, full: 0.5, queue: LongestQueue::Adaptive, ..Daimd::default() };
     let olia = Olia { keeps_threshold: true, ..Olia::default() };
     let coupled = Coupled { constants: CoupledConstants::Scalable };

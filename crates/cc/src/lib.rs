@@ -1,9 +1,9 @@
 //! Congestion control for connections with several paths, coupled and uncoupled.
 //!
-//! `controller` is the contract, `aimd` the machine that all window rules share, `slow_start` what
-//! comes before a rule has its say, `model` what the controllers share that keep a model of the
-//! path, `algorithm` has one file for each published rule, and [`by_name`] makes a controller of it.
-//! [`equation`] has the equations of the window rules, as the sources state them.
+//! `controller` is the contract, `aimd` the machine that all window rules share, and `slow_start`
+//! the phase before a rule decides. `model` is shared by the controllers that keep a model of the
+//! path. `algorithm` has one file for each published rule, and [`by_name`] makes a controller of
+//! it. [`equation`] has the equations of the window rules, as the sources state them.
 //!
 //! ```
 //! use core::time::Duration;

@@ -1,5 +1,5 @@
-//! What the controllers share that keep a model of each path, its bandwidth and its round-trip
-//! time, and send at the rate that the model says: the BBR family.
+//! The parts shared by controllers that model each path: the BBR family.
+//! A model has the path's bandwidth and round-trip time, and sets the rate.
 //!
 //! The host reports an acknowledgement packet by packet; a model is updated once for the whole of
 //! it, as the sources have it: [`PerPath`] gathers the packets into a [`Delivery`]. A published

@@ -2,10 +2,10 @@
 //!
 //! # Source
 //!
-//! Ours, of an old idea: a queue that overflows is full, so packets that are lost while others find none were lost for
-//! another reason. [Cen2003] compares the tests of this kind; ours is like their Spike, which calls losses
-//! congestion while the one-way delay is above a part of what it has been at most, but asks the round-trip time of
-//! the packets around the loss.
+//! Ours, of an old idea: a queue that overflows is full, so losses beside an empty queue have
+//! another cause. [Cen2003] compares tests of this kind. Ours is like their Spike, which calls
+//! losses congestion while the one-way delay is above a part of its highest. Ours takes the
+//! round-trip time of the packets around the loss instead.
 //!
 //! # Symbols
 //!
@@ -39,32 +39,37 @@ pub enum Losses {
     /// For congestion [RFC5681 §3.1; RFC9002 §7.3.2].
     #[default]
     Congestion,
-    /// For congestion if the packets around it waited in a queue, or too many are lost. Links that lose packets at
-    /// random are then filled, and whoever shares a queue with us finds us as before.
+    /// For congestion if the packets around it waited in a queue, or too many are lost. Links that
+    /// lose packets at random are then filled, and flows that share a queue with us keep their
+    /// share.
     ByQueue,
     /// The same, but for trials whether losses fall when less is sent. Evaluations need it: a policer has no queue.
     ByQueueAlone,
 }
 
-/// The part of the highest level's height above the least round-trip time from which on there is a queue. A queue
-/// that overflows is full, so half would do for its losses; but one that is shared drains while the losses are found.
+/// Height of a wait that is a queue, as a part of the highest level above the minimum. A queue that
+/// overflows is full, so half would do for its losses; but a shared queue drains until they are
+/// found.
 const QUEUED: f64 = 0.25;
-/// From here on there is a queue, however high it has been: it is what managed queues begin to drop at, those of CoDel
-/// with 5 ms the lowest of the common ones [RFC8289 §4], while a slow start may have filled them to 100 ms.
+/// A wait above this is a queue, however high the queue has been. Managed queues begin to drop
+/// here: CoDel at 5 ms, the lowest of the common ones [RFC8289 §4]. A slow start may have filled
+/// the same queue to 100 ms.
 const TARGET: Duration = Duration::from_millis(5);
-/// A lower queue than this is none: what hosts add to round-trip times without any, where the least of a quarter of a
-/// round trip counts.
+/// A wait below this is no queue. Hosts alone add as much, even to the least round trip in a
+/// quarter of one.
 const FLOOR: Duration = Duration::from_micros(250);
-/// Nor is one of less than this part of the round trip, so that the floor does not hide the queues of short paths.
+/// Limit on the floor, as a part of the round trip, so that it does not hide the queues of short
+/// paths.
 const FLOOR_PART: u32 = 8;
-/// How long the highest level is remembered: longer than the least round-trip time. A link that loses packets at random
-/// is kept below a part of the height, so that one which is soon forgotten shrinks to nothing. Where another queue
-/// becomes the narrow one, losses count for so long by the height of the old one.
+/// How long the highest level is remembered; longer than the least round-trip time. A link that
+/// loses packets at random is kept below a part of that height. If the height were soon forgotten,
+/// it would shrink to nothing. After a change of the bottleneck, losses count by the height of the
+/// old queue for this long.
 const MEMORY: Duration = Duration::from_secs(30);
-/// Projected of the packets that may be lost without congestion. A slow start that overflows a queue
-/// loses about half; of losses of 2 % at random, two round trips seldom have so many.
+/// Share of packets that may be lost without congestion. A slow start that overflows a queue loses
+/// about half. Random losses of 2 % seldom reach this within two round trips.
 const TOO_MANY: f64 = 0.05;
-/// A number of losses too small to say how many it is.
+/// Losses that are too few to estimate a share from.
 const FEW: f64 = 3.0;
 
 /// The memory of a path: its queue and its losses.
@@ -218,7 +223,7 @@ mod tests {
             Self { cubic, now_ms: 1_000 }
         }
 
-        /// A packet comes back every 10 ms, and each of them waited so long.
+        /// Packets come back every 10 ms, each after a wait of `wait_ms`.
         fn waits(mut self, packets: u64, wait_ms: u64) -> Self {
             for _ in 0..packets {
                 self.now_ms += 10;

@@ -141,7 +141,7 @@ mod tests {
         controller.window(path(0)).as_f64() / PACKET.as_f64()
     }
 
-    /// Acknowledges the window in each of so many round trips of 100 ms.
+    /// Acknowledges the window in each of these round trips of 100 ms.
     fn run(controller: &mut impl Controller, start_ms: u64, rounds: u64) {
         for round in 0..rounds {
             for _ in 0..controller.window(path(0)) / PACKET {

@@ -102,9 +102,9 @@ mod tests {
 
     #[test]
     fn a_slower_path_grows_and_shrinks_more_strongly() {
-        // w = (20, 5), rtt = 0.1: x = (200, 50), alpha = (1, 4);
-        // growth = 200/(0.1 · 250²) = 0.032, and 50/(0.1 · 250²) · 5/2 · 8/5 = 0.032
-        // reduction = 20/2 · 1 = 10, and 5/2 · min(4, 1.5) = 3.75
+        // w = (20, 5), rtt = 0.1: x = (200, 50), alpha = (1, 4).
+        // growth = 200/(0.1 · 250²) = 0.032, and 50/(0.1 · 250²) · 5/2 · 8/5 = 0.032.
+        // reduction = 20/2 · 1 = 10, and 5/2 · min(4, 1.5) = 3.75.
         let paths = [(20, 100), (5, 100)];
         assert_near(growth(&mut in_avoidance(Balia, &paths), 0, 100), 0.032);
         assert_near(growth(&mut in_avoidance(Balia, &paths), 1, 100), 0.032);

@@ -1,6 +1,7 @@
 //! BBR, version 1: Bottleneck Bandwidth and Round-trip propagation time. It sends at the rate at
-//! which data arrives and keeps about what the path holds in flight; now and then it sends faster
-//! to see whether more arrives, and almost stops to see the round-trip time of an empty queue.
+//! which data arrives, and keeps about one bandwidth-delay product in flight. Now and then it sends
+//! faster, to see whether more arrives, and almost stops, to see the round-trip time of an empty
+//! queue.
 //!
 //! # Source
 //!
@@ -65,7 +66,7 @@ pub type Bbr = PerPath<BbrPath>;
 /// The least gain that lets the rate double each round, 2/ln 2 [BBRv1 §2, BBRHighGain].
 const HIGH_GAIN: f64 = 2.885;
 
-/// The bandwidth is the largest of so many rounds [BBRv1 §2, BtlBwFilterLen].
+/// Length of the bandwidth filter, in rounds [BBRv1 §2, BtlBwFilterLen].
 const BANDWIDTH_ROUNDS: u64 = 10;
 
 /// Up to here one quantum is one datagram, in bit/s [BBRv1 §4.2.2].

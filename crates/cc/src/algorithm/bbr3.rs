@@ -1,6 +1,6 @@
-//! BBR, version 3. Like the first it sends at the rate at which data arrives; unlike the first it
+//! BBR, version 3. Like the first it sends at the rate at which data arrives. Unlike the first it
 //! also learns from loss how much the path holds, keeps below that, and probes for more only every
-//! two or three seconds, so that it queues less and leaves room to others.
+//! two or three seconds. So it queues less, and leaves room to others.
 //!
 //! # Source
 //!
@@ -49,10 +49,10 @@
 //!   whether the application was the limit, which here follows.
 //! - The samples that BBR itself holds down in ProbeRTT are not marked in the connection but
 //!   remembered here; nothing calls back.
-//! - In ProbeRTT half of what arrives, and not half of the largest bandwidth of two cycles, is kept in flight
-//!   [BBRv3 §5.6.4.5]. Where the rate of the path fell to less than half and nothing was lost, half of what it
-//!   was keeps a queue: the probe takes its delay for the path's own, the window follows, and the next probe finds
-//!   still more (`docs/design/bbr3.md`).
+//! - In ProbeRTT half of what arrives, and not half of the largest bandwidth of two cycles, is kept
+//!   in flight [BBRv3 §5.6.4.5]. If the rate of the path fell to less than half without loss, half
+//!   of its old rate would keep a queue. The probe would take that delay for the path's own, the
+//!   window would follow, and the next probe would find still more (`docs/design/bbr3.md`).
 //! - A ProbeRTT that interrupts a probe of the bandwidth ends its cycle in the filter [BBRv3 §5.5.5]. With half a
 //!   second of queue a cycle takes longer than the five seconds between two ProbeRTTs, each of which begins it
 //!   anew: a bandwidth that is gone would stay for good.

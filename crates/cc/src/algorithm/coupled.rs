@@ -1,6 +1,6 @@
 //! COUPLED, the fully coupled algorithm: growth and reduction both follow the windows of the whole
-//! group, so that only the least congested paths are used and the congestion is balanced as well as
-//! it can be. It is slow to find a path again that it has left, and flaps between equally good ones.
+//! group. So only the least congested paths are used, and the congestion is balanced as well as it
+//! can be. It is slow to find a path again that it has left, and flaps between equally good ones.
 //!
 //! # Source
 //!
@@ -28,11 +28,11 @@ use crate::aimd::{GroupView, Member, Rule, Totals};
 /// The fully coupled algorithm.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Coupled {
-    /// By how much windows grow and shrink.
+    /// The constants of growth and reduction.
     pub constants: CoupledConstants,
 }
 
-/// By how much the windows of the fully coupled algorithm grow and shrink.
+/// The constants of growth and reduction in the fully coupled algorithm.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CoupledConstants {
     /// By 1/w_total of a packet for each that is acknowledged, and half of w_total for a loss.

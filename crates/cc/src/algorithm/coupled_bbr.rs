@@ -113,16 +113,20 @@ impl CoupledBbr {
     }
 }
 
-// At a full bottleneck of the rate C a flow's estimate x stands while its probe adds a quarter of C
-// to what comes in. Beside one BBR flow of the estimate y, which probes while the group cruises, and
-// a path r of the group, which probes while all others cruise, that is
+// At a full bottleneck of rate C, an estimate x is stable if a total of 1.25 C arrives during its
+// probe. Take one BBR flow of estimate y, which probes while the group cruises, and a path r of the
+// group, which probes while all others cruise:
+//
 //     1.25 y + alpha X = 1.25 C        1.25 x_r + alpha ( X - x_r ) + y = 1.25 C,    X = sum_k x_k,
+//
 // with the same gain on all paths of the group. Over the 8 phases of a cycle the group sends
-// X ( 2 + 6 alpha ) / 8. It is y, which is what one flow would get, where with s = x_r / X
+// X ( 2 + 6 alpha ) / 8. This equals y, the share of one flow, where with s = x_r / X
+//
 //               20 s - 1
 //     alpha = -----------
 //               16 s + 3
-// That is 1 for a path that is alone.
+//
+// A path that is alone has alpha = 1.
 fn one_flow(share: f64) -> f64 {
     (20.0 * share - 1.0) / (16.0 * share + 3.0)
 }
@@ -203,7 +207,9 @@ mod tests {
     fn a_group_beside_a_flow_gets_as_much_as_the_flow() {
         near(one_flow(1.0), 1.0);
         // Two equal paths: (10 − 1) / (8 + 3) = 9/11. With C = 1 and X = 2 x:
-        // y = 1 − 0.8 · 9/11 · 2 x and 1.25 x + 9/11 · x + y = 1.25 give x = 0.25 / (1.25 − 0.6 · 9/11)
+        //
+        // y = 1 − 0.8 · 9/11 · 2 x and 1.25 x + 9/11 · x + y = 1.25 give
+        // x = 0.25 / (1.25 − 0.6 · 9/11).
         let gain = one_flow(0.5);
         near(gain, 9.0 / 11.0);
         let path = 0.25 / (1.25 - 0.6 * gain);
@@ -216,8 +222,8 @@ mod tests {
 
     #[test]
     fn the_group_sends_what_the_best_path_is_estimated_to_carry() {
-        // x = (4, 2): β = 4 · 4 / 20 = 0.8 and 2 · 4 / 20 = 0.4, so Σβx = 3.2 + 0.8 = 4
-        // α = (6.4 − 2) / 6 = 0.7333 and (3.2 − 2) / 6 = 0.2
+        // x = (4, 2): β = 4 · 4 / 20 = 0.8 and 2 · 4 / 20 = 0.4, so Σβx = 3.2 + 0.8 = 4.
+        // α = (6.4 − 2) / 6 = 0.7333 and (3.2 − 2) / 6 = 0.2.
         let group = Bandwidths { own: 4.0, sum: 6.0, sum_of_squares: 20.0, max: 4.0 };
         near(best_path(&group), 4.4 / 6.0);
         near(best_path(&Bandwidths { own: 2.0, ..group }), 0.2);

@@ -1,15 +1,16 @@
-//! Coupled CUBIC: the paths of a group grow and shrink together as one CUBIC flow would whose window is the sum of
-//! theirs. How this sum is divided among them follows from where packets are lost.
+//! Coupled CUBIC: the paths of a group grow and shrink together as one CUBIC flow whose window is
+//! the sum of theirs. The places of losses decide how this sum is divided among them.
 //!
 //! # Source
 //!
-//! Ours, of the curve of \[RFC9438\]. Others have coupled CUBIC before, \[MPCubic2011\], \[mpCUBIC2020\] and
-//! \[CoupledCubic2023\], the last by linking the growth of paths that keep a curve and a reduction of their own, as LIA
-//! does for Reno. There a loss takes three tenths of one window, whatever the others are, and
-//! growth that is linked by the windows makes up for it on the mean. That holds for losses that the paths meet
-//! independently. At a queue that overflows some or all of them meet one, and how much the group then gives way
-//! depends on how many; the time since the last reduction, by which CUBIC grows, is another one on each path. Here
-//! there is one curve, one episode of recovery and one reduction for the group.
+//! Ours, of the curve of \[RFC9438\]. Others have coupled CUBIC before: \[MPCubic2011\],
+//! \[mpCUBIC2020\] and \[CoupledCubic2023\]. In the last each path keeps a curve and a reduction of
+//! its own, and their growth is linked, as in LIA for Reno. There a loss takes three tenths of one
+//! window, whatever the others are, and the linked growth makes up for it on average. That holds
+//! for losses that the paths meet independently. When a queue overflows, some or all paths lose at
+//! once, and the group gives way more, the more they are. The time since the last reduction, by
+//! which CUBIC grows, also differs from path to path. Here there is one curve, one episode of
+//! recovery and one reduction for the group.
 //!
 //! # Symbols
 //!
@@ -226,9 +227,9 @@ fn others(group: &impl GroupView<Share>, own: &Share, newest: &History) -> Other
     })
 }
 
-/// How much of the group's one flow an acknowledged packet of a path is: a flow of the group's window and round-trip
-/// time has one window acknowledged in a round trip, and so have the paths, thus weighed, in
-/// proportion to their windows.
+/// The weight of an acknowledged packet of a path in the group's one flow. A flow of the group's
+/// window and round-trip time has one window acknowledged in a round trip. So have the paths with
+/// this weight, each in proportion to its window.
 //      rtt_r
 //     -------
 //      RTT
@@ -279,7 +280,8 @@ mod tests {
         packets(coupled, id)
     }
 
-    /// Paths of so many packets in congestion avoidance, coupled where there are several, at 10 s.
+    /// Paths with these windows, in packets, in congestion avoidance at 10 s; several of them are
+    /// coupled.
     fn paths(windows: &[u64]) -> Coupled {
         // With fast convergence it would matter where each path met a loss before.
         let rule = UntilCoupled {
@@ -361,7 +363,8 @@ mod tests {
         assert_near(after_word(&mut coupled, 1, 11_002), 50.0);
     }
 
-    /// Acknowledges the windows of all paths, packet by packet, in each of so many round trips of 100 ms.
+    /// Acknowledges the windows of all paths, packet by packet, in each of these round trips of 100
+    /// ms.
     fn run(controller: &mut impl Controller, ids: core::ops::Range<u32>, start_ms: u64, rounds: u64) {
         for round in 0..rounds {
             for id in ids.clone() {

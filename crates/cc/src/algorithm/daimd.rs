@@ -24,11 +24,11 @@
 //! - One queue that is full gives one backoff: the next needs that the delay fell below `rearmed` of
 //!   the longest queue, or a loss, in between. The rule as it is written would cut again and again
 //!   beside a Reno that keeps the queue full, and starve.
-//! - The longest queue is learnt from losses ([`LongestQueue::Adaptive`]). The longest round-trip time ever
-//!   ([`LongestQueue::Seen`]), with which the paper's tables are run again, holds the up to 25 ms for which
-//!   a peer kept one acknowledgement back [RFC9000 §18.2, max_ack_delay] and is then longer than any queue
-//!   can be: D0 is never reached, and what remains is LIA, to the bit. Hosts cannot take that time off:
-//!   not all of them are told how long the peer waited.
+//! - The longest queue is learnt from losses ([`LongestQueue::Adaptive`]). The paper's tables are
+//!   run with the longest round-trip time ever ([`LongestQueue::Seen`]). That includes the up to 25
+//!   ms for which a peer delayed one acknowledgement [RFC9000 §18.2, max_ack_delay], and is then
+//!   longer than any queue can be. D0 is never reached, and LIA remains, to the bit. Hosts cannot
+//!   subtract that delay: not all of them are told how long the peer waited.
 
 use core::time::Duration;
 
@@ -87,10 +87,10 @@ pub enum BaseRtt {
 pub enum LongestQueue {
     /// The longest ever seen. Only for peers that acknowledge each packet at once.
     Seen,
-    /// Until the first loss the longest that two samples in a row have shown, which a single
-    /// acknowledgement that was kept back is not, and at least the base round-trip time, which is the
-    /// queue of a link whose buffer is its bandwidth-delay product; from then on an average of the queues
-    /// at losses, gain 1/8.
+    /// The longest wait that two samples in a row have shown, until the first loss. A single
+    /// delayed acknowledgement does not count. It is at least the base round-trip time, the queue
+    /// of a buffer of one bandwidth-delay product. After the first loss, an average of the queues
+    /// at losses, with gain 1/8.
     #[default]
     Adaptive,
 }

@@ -1,6 +1,6 @@
 //! The ε-family: one parameter leads from fully coupled (0) by way of LIA without its cap (1) to
-//! uncoupled paths (2). The less ε is, the more strictly traffic keeps to the least congested paths:
-//! in equilibrium the windows are as p^(−1/ε).
+//! uncoupled paths (2). The smaller ε is, the more strictly traffic keeps to the least congested
+//! paths: in equilibrium the windows are proportional to p^(−1/ε).
 //!
 //! # Source
 //!
@@ -17,8 +17,8 @@
 //!
 //! # Deviations
 //!
-//! - α, which makes the group take as much as one TCP on its best path, is put into the growth, where
-//!   w_total cancels and the exponent 1/(1 − ε/2), which has no value at ε = 2, goes.
+//! - α makes the group take as much as one TCP on its best path. Here it is part of the growth:
+//!   w_total cancels, and so does the exponent 1/(1 − ε/2), which has no value at ε = 2.
 //! - At ε = 2 α cancels from the source's formula, and the paths are uncoupled. Just below, the
 //!   factor (max x / Σ x)² that α stands for is still there.
 //! - ε outside 0 to 2 is taken for the nearer end.
@@ -56,11 +56,15 @@ impl Rule for Epsilon {
 
 /// The packets that an acknowledged packet adds to the window, in packets where the group is.
 // [htsim]
-//              ( alpha * w_r )^(1 - ε)                       ( max_k w_k^(ε/2) / rtt_k )^( 1 / (1 - ε/2) )
-//     alpha * -------------------------    alpha = w_total * ----------------------------------------------
-//               w_total^(2 - ε)                              (  sum_k w_k / rtt_k     )^( 1 / (1 - ε/2) )
+//              ( alpha * w_r )^(1 - ε)
+//     alpha * -------------------------
+//               w_total^(2 - ε)
 //
-// which is, as alpha appears to the power of 2 - ε,
+//                         ( max_k w_k^(ε/2) / rtt_k )^( 1 / (1 - ε/2) )
+//     alpha = w_total * ------------------------------------------------
+//                         (  sum_k w_k / rtt_k     )^( 1 / (1 - ε/2) )
+//
+// Since alpha appears to the power of 2 - ε, this is
 //
 //      w_r^(1 - ε) * max_k ( w_k^ε / rtt_k^2 )
 //     -----------------------------------------
@@ -121,9 +125,11 @@ mod tests {
 
     #[test]
     fn between_the_named_ones_it_is_the_formula_of_the_source() {
-        // ε = 0.5, w = (16, 81), rtt = (0.1, 0.1): w^¼ = (2, 3), α = 97 · (30/970)^(4/3) = 0.942 807;
+        // ε = 0.5, w = (16, 81), rtt = (0.1, 0.1): w^¼ = (2, 3), α = 97 · (30/970)^(4/3) = 0.942 807.
+        //
         // growth of the first = α · (α · 16)^½ / 97^1.5 = α^1.5 · 4 / 955.34
-        // = 0.915 437 · 0.004 187 0 = 0.003 832 9; the second √(81/16) = 2.25 times as much
+        // = 0.915 437 · 0.004 187 0 = 0.003 832 9.
+        // The second grows √(81/16) = 2.25 times as much.
         let paths = [(16, 100), (81, 100)];
         let alpha = 97.0 * libm::pow(30.0 / 970.0, 4.0 / 3.0);
         let expected = alpha * libm::sqrt(alpha * 16.0) / libm::pow(97.0, 1.5);

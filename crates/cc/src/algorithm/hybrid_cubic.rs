@@ -11,7 +11,7 @@
 //! | symbol | here | unit |
 //! |---|---|---|
 //! | q | `Queue::level()`, the least of a quarter of a round trip above the least of all | s |
-//! | noise | `Queue::noise`, by how much neighbouring levels differ | s |
+//! | noise | `Queue::noise`, the mean difference of successive levels | s |
 //! | target, low | `Queue::target()`, `Queue::low()` | s |
 //! | rate | `Path::rate`, the largest delivery rate of the last round trip | bytes/s |
 //! | base | `Queue::base()`, the least round-trip time | s |
@@ -40,17 +40,18 @@ use super::{CoupledCubic, Cubic};
 use crate::aimd::{Aimd, AimdConfig, UntilCoupled};
 use crate::controller::{ControlState, Controller, Phase};
 
-/// A drain test begins where the queue has been too long for so many round trips.
+/// Round trips with too long a queue before a drain test begins.
 const ABOVE_ROUNDS: f64 = 4.0;
-/// A queue that has not been seen empty for so long is emptied once.
+/// Seconds without an empty queue after which it is drained once.
 const REFRESH: f64 = 10.0;
-/// A queue shorter than so many targets needs no care while competing.
+/// Targets below which a queue needs no care while competing.
 const SHORT: f64 = 3.0;
-/// The start ends where the queue is so many targets long.
+/// Targets above which a queue ends slow start.
 const STARTED: f64 = 1.5;
-/// A competing group looks as soon as the queue falls without it, if so many seconds have passed since it last did.
+/// Seconds since the last test or reduction before a falling queue makes a competing group test
+/// again.
 const SYMPATHY: f64 = 4.0;
-/// A rate so many times the usual one says that somebody has left.
+/// Factor above the usual rate that shows that a competitor has left.
 const LEFT: f64 = 1.35;
 
 /// See the module.

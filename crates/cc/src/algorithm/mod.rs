@@ -38,9 +38,9 @@ pub use wvegas::WVegas;
 
 use crate::aimd::{GroupView, Member, Totals};
 
-/// How much the window of the view's own path grows, in bytes, where it grows by `gain` bytes for
-/// each byte acknowledged and byte of a full datagram, which is in packets the growth for each
-/// packet. A path that is alone grows as Reno does.
+/// The growth of the own path's window, in bytes.
+/// It grows by `gain` for each byte acknowledged and each byte of a full datagram; in packets,
+/// `gain` is the growth for each packet. A path that is alone grows as Reno does.
 fn coupled_increase<M>(
     group: &impl GroupView<M>,
     acked: ByteCount,

@@ -32,10 +32,11 @@
 //! - The largest windows are compared in whole datagrams and the best paths with a tolerance: equal
 //!   is what integers would call equal, and rounding does not decide.
 //! - The sets are formed for each acknowledgement and not once per round trip [OLIA §4].
-//! - A window that α shrinks below the slow-start threshold stays out of slow start: the threshold goes
-//!   with it. The Linux kernel on which the sources measured leaves the threshold where it is, and grows as slow
-//!   start does up to and including it: what α takes from a window at its threshold comes back with the next
-//!   acknowledgement. [`Olia::keeps_threshold`] does the same, and `olia/sensitivity` says what it changes.
+//! - A window that α shrinks below the slow-start threshold stays out of slow start: the threshold
+//!   goes with it. The Linux kernel on which the sources measured leaves the threshold where it is.
+//!   It grows as in slow start up to and including the threshold, so the next acknowledgement gives
+//!   back what α took there. [`Olia::keeps_threshold`] does the same, and `olia/sensitivity` shows
+//!   the difference.
 //! - A path that is alone is Reno, with Reno's least threshold.
 
 use fairpath_core::{Ack, ByteCount, Timestamp};
@@ -230,9 +231,9 @@ mod tests {
 
     #[test]
     fn a_good_path_with_a_small_window_takes_from_the_largest() {
-        // w = (20, 10), rtt = (0.1, 0.05), (Σ w/rtt)² = 400² = 160,000
-        // best = {1}: 1000/0.05² > 1000/0.1²; max_w = {0}; alpha = (−1/2, +1/2)
-        // growth = (2000/160,000 − 0.5/20, 4000/160,000 + 0.5/10) = (−0.0125, 0.075)
+        // w = (20, 10), rtt = (0.1, 0.05), (Σ w/rtt)² = 400² = 160,000.
+        // best = {1}: 1000/0.05² > 1000/0.1²; max_w = {0}; alpha = (−1/2, +1/2).
+        // growth = (2000/160,000 − 0.5/20, 4000/160,000 + 0.5/10) = (−0.0125, 0.075).
         let both = [(20, 100, 1000), (10, 50, 1000)];
         assert_near(growth(&mut two_paths(PathMetric::default(), both), 0, 100), -0.0125);
         assert_near(growth(&mut two_paths(PathMetric::default(), both), 1, 50), 0.075);
@@ -262,7 +263,7 @@ mod tests {
 
     #[test]
     fn the_two_metrics_disagree_where_they_should() {
-        // l = (100, 60), rtt = (0.1, 0.05): l/rtt² = (10⁴, 2.4·10⁴), l²/rtt = (10⁵, 7.2·10⁴)
+        // l = (100, 60), rtt = (0.1, 0.05): l/rtt² = (10⁴, 2.4·10⁴), l²/rtt = (10⁵, 7.2·10⁴).
         // w = (20, 10): the first metric takes from path 0 for path 1, the second sees path 0 both
         // best and largest.
         let both = [(20, 100, 100), (10, 50, 60)];

@@ -2,9 +2,9 @@
 //! overflows. It goes by way of a conservative slow start, which grows a quarter as fast and finds
 //! out whether the growth of the round-trip time was only jitter.
 //!
-//! What a round measures are packets of the round before, and the first of them counts, so that a
-//! queue is found out two rounds after it began to form. One of less than about a bandwidth-delay
-//! product overflows as it does without; in a deeper one, less is lost.
+//! A round measures the packets of the round before, and the first of them counts. So a queue is
+//! found two rounds after it began to form. A queue of less than about a bandwidth-delay product
+//! overflows as it does without HyStart++; in a deeper one, less is lost.
 
 use core::time::Duration;
 

@@ -11,7 +11,7 @@ use fairpath_core::{Bitrate, ByteCount, Groups, PathId, Timestamp};
 
 use crate::bottleneck::{Link, Network, PACKET};
 
-/// A link with a buffer of so many bandwidth-delay products.
+/// A link with a buffer of this many bandwidth-delay products.
 fn link(mbps: u64, buffer: f64) -> Link {
     let (rate, round_trip) = (Bitrate::from_mbps(mbps), Duration::from_millis(40));
     let buffer = ByteCount::from_f64((rate * round_trip).as_f64() * buffer);
@@ -137,8 +137,8 @@ fn the_third_leaves_reno_half_and_the_first_in_short_buffers_little() {
 /// The algorithms that couple, each after what its paths are when they are alone.
 const COUPLED: [[&str; 2]; 2] = [["bbr", "coupled_bbr"], ["bbr3", "coupled_bbr3"]];
 
-/// A flow and a connection of two paths over the same link; the seed decides who begins. Gives
-/// the share of the connection.
+/// A flow, and a connection of two paths over the same link; the seed decides which begins.
+/// Returns the share of the connection.
 fn two_paths_beside_a_flow([alone, coupled]: [&str; 2], groups: &Groups, buffer: f64, seed: u64) -> f64 {
     let parameters = |seed| Parameters { bbr: BbrConfig { seed, ..BbrConfig::default() }, ..Parameters::default() };
     let mut network = Network::default();

@@ -17,7 +17,7 @@ use fairpath_core::{
 
 pub const PACKET: ByteCount = ByteCount::new(1_250);
 
-/// Packets overtaken by so many later ones are lost [RFC9002 §6.1.1].
+/// Reordering threshold: packets overtaken by this many later ones are lost [RFC9002 §6.1.1].
 const REORDERING: u64 = 3;
 
 /// Nothing arrives in order after such a silence: everything in flight is lost.

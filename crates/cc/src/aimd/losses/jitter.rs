@@ -20,10 +20,11 @@
 //!
 //! # Why these parameters
 //!
-//! `docs/design/losses-without-a-queue.md` has what was tried instead. Without the question when
-//! losses come, others keep half of their share of a link with 5 ms of jitter and 12 ms of queue; without that of the
-//! height, half of it with 20 ms and 50 ms. With 8 losses in place of 48 so many that are random come high by chance
-//! that a link with jitter and 2 % of losses carries 0.6 of what it carries so.
+//! `docs/design/losses-without-a-queue.md` has the alternatives that were tried. If the timing of
+//! losses is ignored, others keep half of their share of a link with 5 ms of jitter and 12 ms of
+//! queue. If the height is ignored, they keep half of it with 20 ms and 50 ms. With 8 losses in
+//! place of 48, random losses seem high so often by chance that a link with jitter and 2 % of
+//! losses carries 0.6 of its goodput.
 
 use core::time::Duration;
 
@@ -32,19 +33,20 @@ use fairpath_core::{Ack, WindowedMin};
 use super::MEMORY;
 use crate::time::nanos;
 
-/// Over so many delays the mean and its deviation go.
+/// Averaging length of the mean delay and of its variation, in samples.
 const SAMPLES: f64 = 32.0;
-/// So far above its least the mean may be by jitter alone, in jitters: the mean of so many delays varies by a sixth of
-/// what one does, and its least of half a minute is two or three of that below it.
+/// How far jitter alone lifts the mean above its minimum, in jitters. A mean of 32 samples varies
+/// by a sixth of what one does, and its minimum over half a minute lies two or three of these below
+/// it.
 const EXPLAINED: f64 = 1.5;
-/// Over so many delays goes what the mean usually is.
+/// Averaging length of the usual mean, in samples.
 const USUAL_SAMPLES: f64 = 512.0;
-/// Over so many losses goes how high the mean is when they come: what is lost at random is then as high as chance
-/// leaves it, an eighth above or below.
+/// Averaging length of the height at losses. Chance moves that of random losses by an eighth up or
+/// down.
 const LOSSES: f64 = 48.0;
-/// From here on losses come when the mean is high, in mean deviations from what is usual.
+/// Height, in mean deviations from the usual mean, from which losses come when the mean is high.
 const HIGH: f64 = 0.25;
-/// No loss counts for more.
+/// Limit on the height that one loss counts for.
 const HIGH_AT_MOST: f64 = 3.0;
 
 /// The delays of a path, and how high they are when packets are lost.
@@ -53,8 +55,8 @@ pub(super) struct Jitter {
     samples: f64,
     newest: f64,
     mean: f64,
-    /// By how much a delay differs from the one before: what a queue does not, which has other packets in it only by
-    /// and by.
+    /// The mean difference of successive delays. A queue adds little to it, because its length
+    /// changes slowly.
     interarrival: f64,
     lowest: WindowedMin<f64>,
     lowest_mean: f64,
@@ -82,7 +84,9 @@ impl Default for Jitter {
 impl Jitter {
     /// A packet was acknowledged.
     //
-    //     m <- m + (d - m) / n,  J <- J + (|d - d'| - J) / n,  d' the delay before
+    // With d' the delay before:
+    //     m <- m + (d - m) / n,  J <- J + (|d - d'| - J) / n
+    //
     //     M <- M + (m - M) / N,  V <- V + (|m - M| - V) / N
     pub(super) fn on_ack(&mut self, ack: &Ack) {
         let delay = nanos(ack.now.since(ack.sent_at));
@@ -144,7 +148,7 @@ mod tests {
     use super::*;
     use crate::testing::*;
 
-    /// A path whose packets come back a millisecond apart, after so many.
+    /// A path whose packets come back a millisecond apart.
     struct Path {
         jitter: Jitter,
         now_ms: u64,
@@ -155,7 +159,8 @@ mod tests {
             Self { jitter: Jitter::default(), now_ms: 1_000 }
         }
 
-        /// Packets that waited so long, and up to `jitter_ms` more or less by turns that no period of a test meets.
+        /// Packets that waited `wait_ms`, give or take `jitter_ms`, in a cycle that no test's
+        /// period matches.
         fn waits(mut self, packets: u64, wait_ms: u64, jitter_ms: u64) -> Self {
             for packet in 0..packets {
                 self.now_ms += 1;

@@ -18,10 +18,10 @@ use fairpath_core::{Ack, Congestion, Timestamp};
 
 use super::MEMORY;
 
-/// A trial is over when so many losses were to be expected of what was sent since.
+/// Losses to expect of the packets since the reduction before a trial is over.
 const EXPECTED: f64 = 12.0;
-/// Losses have fallen if there are less than this part of what was expected: of losses of 2 % at random, of which chance
-/// made 5 %, one trial in twenty shows so few.
+/// Share of the expected losses below which they have fallen. With random losses of 2 %, of which
+/// chance made 5 %, one trial in twenty shows as few.
 const FALLEN: f64 = 1.0 / 6.0;
 /// The number of trials in a row that tell.
 const TRIALS: u32 = 2;
@@ -96,7 +96,8 @@ mod tests {
     use super::*;
     use crate::testing::*;
 
-    /// A reduction after 5 % of losses, and then so many packets a millisecond apart of which each `lost_every`th is lost.
+    /// A reduction after 5 % of losses, then packets a millisecond apart, of which each
+    /// `lost_every`th is lost.
     fn reduced(test: &mut RateTest, at_ms: u64, packets: u64, lost_every: u64) {
         let datagram = PACKET.as_f64();
         test.on_reduced(&loss(at_ms), 0.05);

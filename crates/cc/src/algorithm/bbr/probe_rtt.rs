@@ -7,11 +7,11 @@ use fairpath_core::Timestamp;
 use super::{BbrPath, HIGH_GAIN, Phase};
 use crate::model::Delivery;
 
-/// The round-trip time is the least of so long, and is looked for when it is older
-/// [BBRv1 §2, RTpropFilterLen and ProbeRTTInterval].
+/// Length of the filter of the least round-trip time, which is probed when it is older [BBRv1 §2,
+/// RTpropFilterLen and ProbeRTTInterval].
 const INTERVAL: Duration = Duration::from_secs(10);
 
-/// The window stays small for so long [BBRv1 §2, ProbeRTTDuration].
+/// Duration of ProbeRTT, with a small window [BBRv1 §2, ProbeRTTDuration].
 const DURATION: Duration = Duration::from_millis(200);
 
 /// How far a probe has come.

@@ -5,7 +5,7 @@ use fairpath_core::{Bitrate, ByteCount, RoundMax, Timestamp};
 
 use crate::model::Delivery;
 
-/// The largest excess of so many rounds counts [BBRv3 §2.12].
+/// Length of the filter of the excess, in rounds [BBRv3 §2.12].
 const ROUNDS: u64 = 10;
 
 /// In Startup the path changes too fast to remember more than the newest round.

@@ -9,8 +9,9 @@ use super::probe_rtt::MinRtt;
 use crate::model::{Opening, PathModel};
 
 impl Bbr3Path {
-    /// What the model of one flow is that carries such a share of each of these, over a path whose least round-trip
-    /// time is known. Deliveries and rounds are counted anew, and so is the wait for the next probe.
+    /// The model of one flow that carries these shares of the given models.
+    /// The least round-trip time of its path is given. Counts of deliveries and rounds begin anew,
+    /// and so does the wait for the next probe.
     pub(in crate::algorithm) fn of_parts<'a>(
         parts: impl Iterator<Item = (&'a Self, f64)> + Clone,
         min_rtt: Option<Duration>,

@@ -11,8 +11,8 @@ use crate::model::{Delivery, Random, Rate};
 const WAIT: Duration = Duration::from_secs(2);
 const WAIT_SPREAD: Duration = Duration::from_secs(1);
 
-/// A probe waits for no more rounds than this, so that Reno, which needs as many rounds without
-/// loss as the path holds packets, lives beside it on paths of up to as many [BBRv3 §5.3.3.8].
+/// Limit on the rounds between probes [BBRv3 §5.3.3.8]. Reno needs as many rounds without loss as
+/// the path holds packets, so it survives beside BBR on paths of up to this many packets.
 const ROUNDS_MAX: u64 = 63;
 
 /// The verdict of acknowledgements on the newest probe.

@@ -7,13 +7,13 @@ use fairpath_core::{Bitrate, ByteCount, Timestamp};
 use super::{Bbr3Path, Phase};
 use crate::model::{Delivery, Rate};
 
-/// The round-trip time is the least of so long [BBRv3 §2.16.1].
+/// Length of the filter of the least round-trip time [BBRv3 §2.16.1].
 const FILTER: Duration = Duration::from_secs(10);
 
-/// It is looked for when no sample was as small for so long [BBRv3 §2.16.2].
+/// ProbeRTT begins when no sample was as small for this long [BBRv3 §2.16.2].
 const INTERVAL: Duration = Duration::from_secs(5);
 
-/// Little is kept in flight for so long [BBRv3 §2.16.2].
+/// Duration of ProbeRTT, with little in flight [BBRv3 §2.16.2].
 const DURATION: Duration = Duration::from_millis(200);
 
 /// The least round-trip times.

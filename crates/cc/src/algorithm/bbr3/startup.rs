@@ -7,7 +7,7 @@ use crate::model::{Delivery, Rate};
 /// Startup ends for losses only where they are not one burst but several [BBRv3 §5.3.1.3].
 const LOSSES_MIN: u32 = 6;
 
-/// Drain ends after so many rounds, even if the queue has not [BBRv3 §5.3.2].
+/// Drain ends after this many rounds, even if a queue is left [BBRv3 §5.3.2].
 const DRAIN_ROUNDS_MAX: u64 = 3;
 
 /// The losses of one round, neighbours counted once.

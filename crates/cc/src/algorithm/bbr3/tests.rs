@@ -239,7 +239,7 @@ fn a_probe_that_fills_the_bound_raises_it() {
     fill(&mut path);
     assert_eq!((path.model.phase, path.window()), (Phase::Up, 50.0));
     path.window_limited = true;
-    // The window had been 43.5 when the probe began: so much is acknowledged for one datagram more.
+    // A window of 43.5, as when the probe began, is acknowledged for each datagram of growth.
     (0..43).for_each(|_| path.ack(0, 1));
     assert_eq!(path.window(), 50.0);
     path.ack(0, 1);

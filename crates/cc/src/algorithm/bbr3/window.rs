@@ -5,7 +5,7 @@ use fairpath_core::{Bitrate, ByteCount, Congestion};
 use super::{Bbr3Path, Phase};
 use crate::model::{Delivery, bdp_multiple, send_quantum};
 
-/// A probe may have so many datagrams more in flight [BBRv3 §5.6.4.2].
+/// Datagrams that a probe may have in flight beyond the target [BBRv3 §5.6.4.2].
 const UP_DATAGRAMS: u64 = 2;
 
 impl Bbr3Path {

@@ -9,7 +9,7 @@ use crate::algorithm::Bbr3;
 use crate::model::testing::DATAGRAM;
 use crate::testing::{loss, ms, path, rtt};
 
-/// A path that has always so many datagrams in flight that one arrives each `every_ms`.
+/// A path with a constant number of datagrams in flight, one of which arrives each `every_ms`.
 struct Link {
     every_ms: u64,
     rtt_ms: u64,

@@ -1,18 +1,19 @@
-//! The test: the path gives way, and looks whether its queue empties.
+//! The drain test: the path gives way, and sees whether its queue empties.
 
 use fairpath_core::{Ack, Timestamp};
 
 /// The part of what the pipe holds that is left in flight: alone, a little less than full.
 pub(super) const LEFT: f64 = 0.85;
-/// The queue is empty that is shorter than this part of what it was.
+/// Share of its length before the test below which a queue counts as empty.
 const EMPTY_PART: f64 = 0.15;
-/// A queue still falls of which a round trip leaves less than this part, and for no more than so many of them.
+/// A queue still falls if a round trip leaves less than this part of it, for `ROUNDS` of them at
+/// most.
 const FALLS: f64 = 0.93;
 const ROUNDS: u32 = 8;
-/// A queue is shown by so many packets at least.
+/// Packets that it takes to judge a queue.
 const PACKETS: u32 = 3;
 
-/// One path while its group looks whether the queue empties.
+/// One path during a drain test of its group.
 #[derive(Clone, Debug)]
 pub(super) struct Drain {
     /// The window before.

@@ -26,7 +26,7 @@ pub(super) enum Mode {
     Compete,
 }
 
-/// The first wait for the next test in company; twice as long after each, up to the last.
+/// Seconds before the next test while competing; doubled by each repetition, up to `EVERY_MAX`.
 const EVERY: f64 = 5.0;
 const EVERY_MAX: f64 = 40.0;
 
@@ -102,7 +102,8 @@ impl Group {
             self.every = match why {
                 Why::Again => (self.every * 2.0).min(EVERY_MAX),
                 Why::Joined => self.every,
-                // Somebody who makes room for who looks.
+                // The queue emptied lately, and a test finds it full: the competitor makes room for
+                // tests.
                 _ if self.left_at.is_some_and(|left| now.since(left).as_secs_f64() < 2.0 * self.every) => {
                     (self.every * 2.0).min(EVERY_MAX)
                 }
@@ -112,7 +113,7 @@ impl Group {
         }
     }
 
-    /// Joins two groups: who competes goes on, and what is known of either is known of both.
+    /// Joins two groups. If either competes, both do, and the knowledge of either is that of both.
     pub(super) fn joined(self, other: Self, now: Timestamp) -> Self {
         let competes = |group: &Self| matches!(group.mode, Mode::Compete | Mode::Drain(Why::Again | Why::Joined));
         let mode = if competes(&self) || competes(&other) { Mode::Compete } else { Mode::Delay };

@@ -9,19 +9,19 @@ use super::queue::Queue;
 use crate::aimd::AimdConfig;
 use crate::rounds::Rounds;
 
-/// A queue grows by so much from one round trip to the next where somebody else starts.
+/// Growth of a queue from one round trip to the next that shows the start of another flow.
 const GROWS: f64 = 1.3;
-/// A queue falls that loses more than the rest of this.
+/// Share of its recent maximum below which a queue falls.
 const FALLS: f64 = 0.8;
-/// The part left in flight where nothing is to be found out but the least wait.
+/// The share of the pipe left in flight by a drain that only measures the least wait.
 const REFRESH: f64 = 0.5;
-/// Where no packet waited for so many round trips, windows grow by this part in each.
+/// Round trips without a queue after which windows grow by `FASTER` in each.
 const EMPTY_ROUNDS: u32 = 4;
 const FASTER: f64 = 0.25;
 /// A window whose queue is short grows in a round trip by this times the root of its group's window in packets, and by
 /// one packet at least.
 pub const STEP: f64 = 0.25;
-/// The largest rate of so long is remembered.
+/// How long the largest rate is remembered.
 const MEMORY: core::time::Duration = core::time::Duration::from_secs(10);
 
 #[derive(Clone, Debug)]

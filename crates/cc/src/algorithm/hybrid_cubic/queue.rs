@@ -8,15 +8,16 @@ use crate::levels::Levels;
 pub const TARGET: f64 = 0.010;
 /// This much stays when the queue was too long: with less, links that serve in bursts would run dry.
 pub const LOW: f64 = 0.003;
-/// The noise is added to either so many times.
+/// Weights of the noise in the target and in the low mark.
 const NOISY_TARGET: f64 = 4.0;
 const NOISY_LOW: f64 = 3.0;
-/// Over so many levels the noise goes.
+/// Averaging length of the noise, in levels.
 const LEVELS: f64 = 32.0;
-/// Two levels do not differ by more.
+/// Limit on the difference of two levels that counts as noise, in seconds.
 const NOISE_MAX: f64 = 0.025;
 
-/// The least wait is that of a mean of about so many levels: single ones may be rare.
+/// Averaging length of the mean whose minimum is the base, in levels: single low levels may be
+/// rare.
 const MEAN: f64 = 4.0;
 
 /// The wait on one path, in seconds.
@@ -28,7 +29,7 @@ pub(super) struct Queue {
     base: f64,
     level: f64,
     noise: f64,
-    /// By how much the mean packet takes longer than the level.
+    /// The mean round-trip time above the level.
     spread: f64,
     /// The sum and count of the span that goes on.
     sum: f64,
