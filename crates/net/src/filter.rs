@@ -23,7 +23,7 @@ pub enum Filter {
     DropEvery(u64),
     /// This share of packets, at random: from 0 to 1, what is outside counts as the nearer of the two.
     DropShare(f64),
-    /// The next so many packets.
+    /// The next packets, this many.
     DropNext(u64),
 }
 

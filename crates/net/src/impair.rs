@@ -1,9 +1,9 @@
 //! Impairments of packets on the wire besides losses: some come late and out of order, some come
 //! twice, some come with other contents than they left with.
 //!
-//! All of it happens beyond the queue, when a transmission begins: queues and rates then see what
-//! hosts have sent and nothing else, a copy takes nothing of the rate, and a packet that is held back
-//! holds up no other. Who wants copies to load a queue puts the impairment on a link before it.
+//! All of it happens beyond the queue, when a transmission begins. Queues and rates then apply to
+//! the packets of the hosts alone: a copy uses no capacity, and a packet that is held back holds up
+//! no other. To load a queue with copies, put the impairment on a link before it.
 
 use core::time::Duration;
 

@@ -7,8 +7,8 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::stream::{Owner, uniform, unit};
 
-/// So often a negative delay is drawn again. Each draw of a normal distribution whose mean is not
-/// negative is negative at most half of the time, so that 64 in a row never happen.
+/// Limit on the draws for a delay that is not negative. A draw from a normal distribution of a mean
+/// that is not negative is negative at most half of the time, so 64 in a row never happen.
 const DRAWS_MAX: usize = 64;
 
 /// How the delays of packets differ from a link's `delay`.
@@ -49,7 +49,7 @@ impl Jitter {
     }
 }
 
-/// Uniform, up to so much, in order.
+/// Uniform, up to this delay, in order.
 impl From<Duration> for Jitter {
     fn from(scale: Duration) -> Self {
         Self::new(JitterDistribution::Uniform, scale)
@@ -132,9 +132,9 @@ mod tests {
         (mean, variance.sqrt())
     }
 
-    /// The mean of 100,000 draws lies within 4 standard errors, σ/√100,000 = 0.0032 σ, of the true one
-    /// but for one seed in 16,000, and so does their deviation: its standard error is at most √2 times
-    /// that for these distributions (kurtosis of up to 9).
+    /// The mean of 100,000 draws lies within 4 standard errors of the true one but for one seed in
+    /// 16,000; a standard error is σ/√100,000 = 0.0032 σ. So does their deviation: its standard
+    /// error is at most √2 times that for these distributions (kurtosis of up to 9).
     fn assert_moments(measured: (f64, f64), mean: f64, deviation: f64) {
         let standard_error = deviation / f64::from(DRAWS).sqrt();
         assert!((measured.0 - mean).abs() < 4.0 * standard_error, "mean {} and not {mean}", measured.0);

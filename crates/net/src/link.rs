@@ -1,13 +1,13 @@
 //! One direction of one wire: filters, loss, queue, transmission, propagation with its impairments.
 //!
-//! The queue holds what waits for transmission. As soon as a transmission begins its end is known,
-//! and so is the time of arrival at the far end: the packet goes into the link's own list of what is
-//! in flight, in order of arrival. Hence a link needs one pending event, whatever the number
-//! of packets on it, and the host may drive it late without changing any result: every step is
-//! taken with the time at which it was due.
+//! The queue holds packets that wait for transmission. When a transmission begins, its end and the
+//! time of arrival at the far end are known. The packet then joins the link's list of packets in
+//! flight, in order of arrival. Hence a link needs one pending event, whatever the number of
+//! packets on it. The host may drive it late without changing any result: every step is taken with
+//! the time at which it was due.
 //!
-//! Everything that not every link has (jitter, impairments, filters) lies apart, behind one question
-//! that the way of each packet asks anyway.
+//! Features that only some links have (jitter, impairments, filters) lie apart, behind one check
+//! that each packet passes anyway.
 
 use core::time::Duration;
 use std::collections::VecDeque;

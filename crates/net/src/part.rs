@@ -1,13 +1,15 @@
 //! A network in parts that several cores move at once.
 //!
-//! A packet reaches the far end of a link its delay after it left, at the earliest. So in a window of time that is
-//! no longer than the least delay of all links nothing that happens on one link can reach another, or a host: the
-//! parts may run through it side by side, and hand on what is due in the next window when all have come to the end
-//! of this one (conservative synchronization, with the delay as lookahead [Fujimoto1990]).
+//! A packet reaches the far end of a link its delay after it left, at the earliest. So in a window
+//! no longer than the least delay of all links, no event on one link can reach another, or a host.
+//! The parts may run through a window side by side, and at its end hand over the packets that are
+//! due in the next. This is conservative synchronization, with the delay as lookahead
+//! [Fujimoto1990].
 //!
-//! What comes to one link at one instant from several places has an order that is a property of the packets and not
-//! of who was first to hand them over: by a number drawn from the place and the instant. By the place alone the same
-//! one would win every tie at a full queue.
+//! Packets that reach one link at one instant from several places need an order that does not
+//! depend on which part handed them over first. It is a number drawn from the place and the
+//! instant. If it were drawn from the place alone, the same place would win every tie at a full
+//! queue.
 
 use core::time::Duration;
 use std::sync::Arc;
@@ -89,9 +91,10 @@ pub type Outbox<P> = Vec<Vec<Moving<P>>>;
 
 /// Some of the links of a network.
 ///
-/// For each window of time its host hands it every packet that comes to one of its links in that window
-/// ([`take`](Self::take)), lets it run ([`run`](Self::run)), and has it hand over what is due in the next
-/// ([`hand_over`](Self::hand_over)). Between windows everything is on a link.
+/// For each window of time its host hands it every packet that comes to one of its links in that
+/// window ([`take`](Self::take)). Then it lets the part run ([`run`](Self::run)), and has it hand
+/// over the packets that are due in the next window ([`hand_over`](Self::hand_over)). Between
+/// windows every packet is on a link.
 #[derive(Debug)]
 pub struct Partition<P> {
     map: Arc<Map>,
@@ -225,7 +228,7 @@ impl<P: Packet> Partition<P> {
     ///
     /// # Panics
     ///
-    /// If it has not so many.
+    /// If the part has fewer links.
     pub fn stats_at(&self, place: usize) -> LinkStats {
         self.links[place].stats()
     }

@@ -15,7 +15,7 @@ use crate::error::LinkConfigError;
 pub struct Policer {
     /// The rate at which the bucket is filled (the RFC's CIR).
     pub rate: Bitrate,
-    /// The size of the bucket: so much may pass at once after a pause (the RFC's CBS).
+    /// The size of the bucket (the RFC's CBS): the largest burst after a pause.
     pub burst: ByteCount,
 }
 

@@ -137,9 +137,8 @@ impl<P: Packet> Packet for Hop<P> {
 /// Driven like a link: [`send`](Self::send), [`next_event`](Self::next_event),
 /// [`poll`](Self::poll). A host that is late changes no result, only when it learns of it.
 ///
-/// Where several links have something to deliver at the very same instant, they come in the order
-/// in which these deliveries became the next of their links; what is sent at that instant comes
-/// after them.
+/// If several links deliver at the very same instant, they do so in the order in which these
+/// deliveries became the next of their links. Packets sent at that instant come after them.
 #[derive(Debug)]
 pub struct Network<P> {
     streams: Streams,

@@ -1,6 +1,6 @@
-//! CoDel, controlled delay: if every packet of the last interval waited longer than the target,
-//! the packet at the head is dropped or marked, and again and again at shrinking distances until
-//! the wait is short. A burst that is gone within an interval is left alone.
+//! CoDel, controlled delay. If every packet of the last interval waited longer than the target, the
+//! packet at the head is dropped or marked. This repeats at shrinking distances until the wait is
+//! short. A burst that is gone within an interval is left alone.
 //!
 //! # Source
 //!
@@ -249,8 +249,8 @@ mod tests {
 
     #[test]
     fn drops_begin_after_an_interval_and_come_closer() {
-        // From 100 on: 100, + 100 / sqrt(1), + 100 / sqrt(2) = 270.7, + 100 / sqrt(3) = 328.4,
-        // + 50 = 378.4, + 44.7 = 423.2, + 40.8 = 464.0, each at the next whole millisecond.
+        // From 100 on: 100, + 100 / sqrt(1), + 100 / sqrt(2) = 270.7, + 100 / sqrt(3) = 328.4.
+        // Then + 50 = 378.4, + 44.7 = 423.2, + 40.8 = 464.0, each at the next whole millisecond.
         assert_eq!(Standing::new().run(465, 50, 30), [100, 200, 271, 329, 379, 424, 464]);
     }
 

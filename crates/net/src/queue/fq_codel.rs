@@ -1,6 +1,6 @@
-//! FQ-CoDel, flow queue CoDel: every flow waits in a queue of its own under CoDel, and the wire
-//! takes from them in turn, so many bytes from each. A flow that has not waited of late goes first.
-//! A flow's packets neither delay nor drop another's beyond its turn.
+//! FQ-CoDel, flow queue CoDel: every flow waits in a queue of its own under CoDel, and the link
+//! serves these in turn, a quantum of bytes from each. A flow that has not waited of late goes
+//! first. A flow's packets neither delay nor drop another's beyond its turn.
 //!
 //! # Source
 //!
@@ -21,11 +21,11 @@
 //!
 //! - The RFC's hash of the five-tuple is one of what [`Packet::flow`](crate::Packet::flow) says, with a
 //!   perturbation that follows from the seed and the name of the link.
-//! - A packet that finds the link idle does not enter a queue, and uses no credits: nobody waits whose
-//!   turn it could take.
-//! - Where there is no room, packets go from the head of the longest queue one by one, until there is,
-//!   before the arrival enters; the RFC lets it enter and then drops half of that queue, up to 64 packets,
-//!   which saves a processor the search.
+//! - A packet that finds the link idle does not enter a queue, and uses no credits: no other packet
+//!   waits for the turn that it could take.
+//! - Without room, packets are dropped from the head of the longest queue, one by one, until there
+//!   is room, before the arrival enters. The RFC lets it enter and then drops half of that queue,
+//!   up to 64 packets, which saves a processor the search.
 
 use core::cmp::Reverse;
 use std::collections::VecDeque;

@@ -298,7 +298,7 @@ mod tests {
         Count { packets, bytes: PACKET * packets }
     }
 
-    /// The probability that a config gives an average of so many packets of 1500 bytes.
+    /// The drop probability of a config at this average of packets of 1500 bytes.
     fn probability(config: &RedConfig, average: u64, rate: Bitrate) -> f64 {
         let mut red = red(&config.clone().weight(1.0));
         let _ = red.judge(packets(average), &arrival(rate));

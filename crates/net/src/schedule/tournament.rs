@@ -1,10 +1,10 @@
 //! A tournament among links, of which each has at most one entry. The earlier of two wins, from
 //! match to match up to the root.
 //!
-//! A heap of a thousand entries guesses a branch wrong on almost every level. Here an entry that
-//! comes climbs while it wins, mostly not at all. When one goes, all matches on its way up are
-//! replayed, against opponents that are known from the start, by arithmetic that has no branch:
-//! 25 ns among a thousand links, where a heap takes 65.
+//! A heap of a thousand entries guesses a branch wrong on almost every level. Here a new entry
+//! climbs while it wins, mostly not at all. When one is removed, all matches on its way up are
+//! replayed by arithmetic without branches, since the opponents are known from the start. This
+//! takes 25 ns among a thousand links, and 65 in a heap.
 
 use super::{Entry, NEVER};
 

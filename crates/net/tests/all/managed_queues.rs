@@ -197,8 +197,9 @@ fn red_drops_what_could_be_marked_where_the_average_is_too_long() {
 
 #[test]
 fn red_holds_an_overload_where_its_profile_drops_what_is_too_much() {
-    // A tenth of 1100 packets per second is too much if 1 / 11 = 0.0909 is dropped: on the testbed's
-    // profile at 25 + 25 · 0.909 = 47.7 packets of 10 Mbit/s, here 12/10 of it, 57.3.
+    // The excess is a tenth of 1100 packets per second, so 1 / 11 = 0.0909 must be dropped. The
+    // testbed's profile does so at 25 + 25 · 0.909 = 47.7 packets of 10 Mbit/s; here it is 12/10 of
+    // that, 57.3.
     let source = Source { packets: 110_000, gap: Duration::from_nanos(909_091), capable: false };
     let outcome = send(RedConfig::olia_testbed(PACKET), source);
     let late: Vec<f64> = outcome.waits[20_000..].iter().map(|(_, wait)| wait.as_secs_f64() * 1e3).collect();
