@@ -188,7 +188,7 @@ mod tests {
                 _ => losses.on_arrived(1, ms(2_000 + 5 * at)),
             }
         }
-        // Six or seven of them.
+        // Six or seven of the newest packets were lost.
         let share = losses.share(ms(2_200));
         assert!(share > 0.25, "{share}");
     }

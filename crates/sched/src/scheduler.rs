@@ -152,12 +152,14 @@ impl PathView {
 pub enum Choice {
     /// Send it on this path.
     Send(PathId),
-    /// Send on this path what is so much further on than what is next in order: what is sent is chosen after the path.
-    /// What is passed over is next for whoever is asked next. Where the host has no data so far on, or no window for
-    /// it, nothing is sent; one whose data need not arrive in order sends what is next.
+    /// Send on this path the data that lies this far beyond the next data in order: the data is
+    /// chosen after the path. The data in between comes next, on whichever path is picked then. A
+    /// host without data that far ahead, or without a window for it, sends nothing. A host whose
+    /// data need not arrive in order sends the next data.
     Ahead(PathId, ByteCount),
-    /// Each of these is to carry all data: one with room sends the oldest that others have sent, that it has not
-    /// and that is not acknowledged; where there is none, the packet goes on the first of them, which has room.
+    /// Send all data on each of these paths. A path with room sends the oldest data that others
+    /// have sent, that it has not, and that is not acknowledged. If there is none, the packet goes
+    /// on the first path, which has room.
     Copies(PathSet),
     /// Send nothing until this path has room, although another one may have some.
     WaitFor(PathId),
@@ -179,7 +181,7 @@ impl Choice {
 /// How many packets may follow each other on a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Train {
-    /// So many.
+    /// At most this many.
     UpTo(u64),
     /// As many as there is room for.
     All,

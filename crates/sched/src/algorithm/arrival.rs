@@ -1,9 +1,9 @@
 //! Expected arrival: the path on which the packet arrives first, and no path that would only make what follows wait.
 //!
 //! # Source
-//! Ours. That a slower path is left alone where the faster ones are done before it follows [ECF §3], and that a window
-//! of the connection bounds what they can do meanwhile [BLEST §II]; here both are one comparison. That a slower path
-//! carries what is further on, so that it arrives when its turn comes [STMS].
+//! Ours. A slower path is left alone if the faster ones are done before it [ECF §3], and a window
+//! of the connection bounds what they can do meanwhile [BLEST §II]. Here both are one comparison. A
+//! slower path carries data from further on, so that it arrives when its turn comes [STMS].
 //!
 //! # Symbols
 //! | symbol | here | unit |
@@ -13,49 +13,56 @@
 //! | q | in flight / r, how long the path takes for what is on it; at most `shown`, four times the longer of the smoothed and the newest round-trip time | time |
 //! | u | `burst`, for how long what left in a burst would have kept the path busy, sent at its pacing rate | time |
 //! | w | the way there: b less half of the least round trip ever, so that a queue that never empties stands there; where the host measures one-way delays, what the least of the path has above the least of all paths, whose own w is half of its b; from zero to b | time |
-//! | A | `arrival` = max(b, q, min(b + u, max(smoothed, newest round-trip time))) − b + w; where there is no room, and so much later as it takes to be made | time |
+//! | A | `arrival` = max(b, q, min(b + u, max(smoothed, newest round-trip time))) − b + w; without room, later by the time until there is room | time |
 //! | k | `left`, what may be sent before anything must arrive: what is unsent, within windows and buffers | bytes |
 //!
-//! What is in flight says q where it is spread over a round trip. On a slow path a burst of ten packets, which makes no
-//! window full, is a queue for a tenth of a second and more, and its last packets come so much later; no later, though,
-//! than round trips have shown. The deviation of the smoothed round trip would not do: with the first sample it is half of
-//! that by definition [RFC9002 §5.3], and fades over so many others that a path of a long round trip is left alone
+//! Data in flight gives q if it is spread over a round trip. On a slow path a burst of ten packets,
+//! which fills no window, is a queue for a tenth of a second and more, and delays its last packets
+//! by as much. It delays them no longer, though, than round trips have shown. The deviation of the
+//! smoothed round trip would not do. With the first sample it is half of that by definition
+//! [RFC9002 §5.3], and it fades over many samples. A path of a long round trip would be left alone
 //! while it matters.
 //!
-//! What a path delivered is what it was sent a round trip ago, and a controller may have sent next to nothing then: BBR
-//! keeps four packets in flight for a moment in ten seconds, to see the round trip without a queue, and then all that was
-//! there before. By that rate q would be minutes. But windows double in a round trip at most, and queues with them, and
-//! twice more where the rate halves meanwhile: so round trips bound q.
+//! The deliveries of a path are the packets sent a round trip ago, and a controller may have sent
+//! next to nothing then. BBR keeps four packets in flight for a moment in ten seconds, to measure
+//! the round trip without a queue, and then returns to its old window. By the delivery rate of that
+//! moment q would be minutes. But windows at most double in a round trip, and queues with them, and
+//! twice more if the rate halves meanwhile. So round trips bound q.
 //!
-//! Half of the round trip is a poor guess where the way back is not as long as the way there, and that is the rule where
-//! acknowledgements of all paths come back on one of them, as they may in multipath QUIC: then round trips differ by as
-//! much as the ways there do, and not by twice that.
+//! Half of the round trip is a poor guess if the way back is not as long as the way there. That is
+//! the rule if acknowledgements of all paths come back on one of them, as they may in multipath
+//! QUIC. Round trips then differ by as much as the ways there do, and not by twice that.
 //!
-//! A path f with the least A is waited for, although s has room, where A(s) > A(f) + k / R with R the sum of r over all
-//! paths that deliver earlier than s: what is left has then arrived before the packet on s would.
+//! A path f with the least A is waited for, although s has room, if A(s) > A(f) + k / R. R is the
+//! sum of r over all paths that deliver earlier than s. All of k has then arrived before the packet
+//! on s would.
 //!
-//! Where s is used although others are sooner, the packet is one that is (A(s) − A(f)) (R + r(s)) further on, though no
-//! more than k: so much comes in order until it arrives, by all of them. What is next in order, sent on s, would keep
-//! all that from the application, and the receiver's window closed. STMS counts what f alone carries and finds out the
-//! rest by what comes too early; rates are known here.
+//! If s is used although others are sooner, its packet lies (A(s) − A(f)) (R + r(s)) further on,
+//! but at most k. All paths together deliver that much in order until it arrives. The next packet
+//! in order, sent on s, would withhold all that from the application, and keep the receiver's
+//! window closed. STMS counts the data of f alone, and learns the rest from data that arrives too
+//! early; rates are known here.
 //!
-//! In slow start the delivery rate is that of half the window, a round trip ago: a path that doubles would seem half as
-//! fast as it is, and the tail of a short transfer go elsewhere. The window says more, as long as it is what limits the
-//! path, and while there is no queue: past that a window grows and the rate does not.
+//! In slow start the delivery rate is that of half the window, a round trip ago. A path that
+//! doubles would seem half as fast as it is, and the tail of a short transfer would go elsewhere.
+//! The window says more while it limits the path and there is no queue. Beyond that a window grows
+//! and the rate does not.
 //!
-//! A path that was never measured has half of QUIC's initial round trip as its A [RFC9002 §6.2.2, kInitialRtt]. Taken for
-//! the soonest, it would get what is next in order, and that may be there long after what the others carried.
+//! A path without measurements has half of QUIC's initial round trip as its A [RFC9002 §6.2.2,
+//! kInitialRtt]. If it counted as the soonest, it would get the next data in order, which might
+//! arrive long after the data of the others.
 //!
-//! A path that has owed an answer for longer than 2 A + b + 50 ms, A as where there is room, is not waited for: what was
-//! expected of it has not come. Its own suspicion comes later, where a host that stood still has measured round trips of
-//! seconds.
+//! A path is not waited for once its answer is overdue: longer than 2 (A + b − w) + 50 ms, with A as
+//! if there were room. The path's own suspicion comes later, on a host that stood still and so has
+//! measured round trips of seconds.
 //!
-//! A path is passed over where one with room costs less, and not waited for where it costs more: what it costs is
-//! said by a person, and only what the cheaper ones have no room for is worth it.
+//! A path is passed over if one with room costs less, and not waited for if it costs more. Costs
+//! are configured, and only data for which the cheaper paths have no room is worth a higher one.
 //!
 //! # Deviations
-//! None. A round-trip time counts for nothing here once what made it has left the path: an idle path has its least one,
-//! whatever its queue was when it was last used, so no stale sample keeps data off it [Luebben2019, slide 7].
+//! None. A queue counts here only while its packets are in flight. An idle path has its least
+//! round-trip time, whatever its queue was when it was last used, so no stale sample keeps data off
+//! it [Luebben2019, slide 7].
 
 use core::time::Duration;
 
@@ -63,12 +70,12 @@ use fairpath_core::{ByteCount, Rtt, Timestamp};
 
 use crate::scheduler::{Choice, ConnectionView, PathView, Scheduler, Train, active, candidates};
 
-/// What a path carries in so long may go on it at once: no arrival is expected more exactly than that, and a host
-/// sends packets of one path faster together.
+/// Time for which packets may be sent on a path in one train. No arrival is expected more exactly
+/// than that, and a host sends packets of one path faster together.
 const QUANTUM: Duration = Duration::from_millis(1);
 
-/// What an answer may take beside the way: two acknowledgements held back for as long as they may be
-/// [RFC9000 §18.2, max_ack_delay].
+/// Time that an answer may take beside the round trip: two delayed acknowledgements [RFC9000 §18.2,
+/// max_ack_delay].
 const ANSWER_MAX: Duration = Duration::from_millis(50);
 
 /// A smoothed round trip longer than this many of the least is one with a queue.
@@ -82,11 +89,12 @@ pub struct Arrival;
 #[derive(Clone, Copy, Debug)]
 struct Expected<'a> {
     path: &'a PathView,
-    /// When the packet arrives, in seconds from now; none where nothing of the path says: it is tried.
+    /// When the packet arrives, in seconds from now; zero if nothing is known of the path, so that
+    /// it is tried.
     after: f64,
     /// In bytes in a second.
     rate: f64,
-    /// How long what is on the path takes, there and back, in seconds.
+    /// The round trip of a packet behind the data in flight, in seconds.
     round: f64,
 }
 
@@ -98,12 +106,12 @@ impl Expected<'_> {
     }
 }
 
-/// How fast the path is, in bytes in a second.
+/// The rate of the path, in bytes per second.
 fn rate(path: &PathView, rtt: &Rtt) -> f64 {
     rate_of(path, seconds(rtt.smoothed), seconds(rtt.windowed_min))
 }
 
-/// The same, of round trips in seconds.
+/// The same, with round trips in seconds.
 #[inline]
 fn rate_of(path: &PathView, smoothed: f64, base: f64) -> f64 {
     // A window may be far larger than what was ever in flight: it says what may be sent, not what is carried.
@@ -116,14 +124,14 @@ fn rate_of(path: &PathView, smoothed: f64, base: f64) -> f64 {
     }
 }
 
-/// The part of one-way delays beside the way there, in seconds; `None` where there are none.
+/// The offset of one-way delays against the way there, in seconds; `None` if there are none.
 fn clocks(paths: &[PathView]) -> Option<f64> {
     let known = |path: &PathView| Some([path.one_way?.windowed_min, path.rtt.as_ref()?.windowed_min].map(seconds));
     let quickest = paths.iter().filter_map(known).min_by(|[a, _], [b, _]| a.total_cmp(b));
     quickest.map(|[delay, base]| delay - base * 0.5)
 }
 
-/// The expectation of a path, where one-way delays have so much beside the way there.
+/// The expectation of a path; one-way delays exceed the way there by `clocks`.
 fn expected(path: &PathView, clocks: Option<f64>, now: Timestamp) -> Expected<'_> {
     let unknown = Expected { path, after: 0.0, rate: 0.0, round: 0.0 };
     let Some(rtt) = &path.rtt else { return unmeasured(path) };
@@ -133,7 +141,7 @@ fn expected(path: &PathView, clocks: Option<f64>, now: Timestamp) -> Expected<'_
         return unknown;
     }
     let [window, in_flight, datagram] = [path.window, path.in_flight, path.max_datagram].map(ByteCount::as_f64);
-    // To divide takes longer than all the rest, and this is asked of every path for every packet.
+    // A division takes longer than all the rest, and this runs for every path and every packet.
     let per_byte = 1.0 / rate;
     let burst = path.burst_until.nanos_since(now) as f64 * 1e-9;
     let with_burst = (base + burst).min(smoothed.max(newest));
@@ -149,7 +157,7 @@ fn expected(path: &PathView, clocks: Option<f64>, now: Timestamp) -> Expected<'_
     Expected { path, after: takes(too_much) + round - base + there, rate, round }
 }
 
-/// The expectation of a path of which nothing was measured.
+/// The expectation of a path without measurements.
 fn unmeasured(path: &PathView) -> Expected<'_> {
     let round = seconds(Rtt::INITIAL);
     Expected { path, after: 0.5 * round, rate: path.window.as_f64() / round, round }
@@ -160,7 +168,8 @@ fn seconds(time: Duration) -> f64 {
     time.as_secs() as f64 + f64::from(time.subsec_nanos()) * 1e-9
 }
 
-/// The bytes that may be sent before anything must arrive; infinite where no bound is known.
+/// The bytes that may be sent before an acknowledgement must arrive; infinite without a known
+/// bound.
 fn left(connection: &ConnectionView) -> f64 {
     let free = |bound: Option<ByteCount>, used: ByteCount| bound.map(|bound| bound.saturating_sub(used));
     let bounds = [
@@ -178,8 +187,9 @@ impl Scheduler for Arrival {
         let clocks = clocks(paths);
         let expected = |path| expected(path, clocks, now);
         let Some(best) = candidates(paths).map(expected).min_by(by_cost) else { return Choice::Wait };
-        // Of those with room none is sooner that costs no more: it would be the best. Nothing is heard of a path with
-        // nothing in flight: nobody would ask again.
+        // Paths with room need no look: one that is sooner and costs no more would be the best.
+        // Neither do paths with nothing in flight: no acknowledgement would make the host ask
+        // again.
         let may_be_sooner = |path: &&PathView| {
             !path.has_room() && path.in_flight > ByteCount::ZERO && path.terms.cost <= best.path.terms.cost
         };
@@ -217,7 +227,7 @@ mod tests {
     use super::*;
     use crate::testing::{one_way, path, picked, view};
 
-    /// A path with a window of ten datagrams, of which so many are in flight.
+    /// A path with a window of ten datagrams, of which `datagrams` are in flight.
     fn filled(id: u32, rtt_ms: u64, datagrams: u64) -> PathView {
         PathView { in_flight: ByteCount::new(1_200 * datagrams), ..view(id, rtt_ms) }
     }

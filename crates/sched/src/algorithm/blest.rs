@@ -1,5 +1,5 @@
-//! BLEST: no packet goes on a slower path that would hold the connection's window for so long that the faster path
-//! could not be used meanwhile.
+//! BLEST: no packet goes on a slower path if it would hold the connection's window for so long that
+//! the faster path could not be used meanwhile.
 //!
 //! # Source
 //! [BLEST §III]; as in Linux MPTCP 0.95 (`mptcp_blest`), by description.
@@ -11,7 +11,7 @@
 //! | T | `linger`, how long a packet stays on s | time |
 //! | N | `rounds`, how many round trips f makes in that time | 1 |
 //! | X · MSS | `sent_in`, what f could send in that time | bytes |
-//! | λ | `lambda`, by how much that estimate is corrected | 1 |
+//! | λ | `lambda`, the correction factor of that estimate | 1 |
 //! | W | [`ConnectionView::window`] | bytes |
 //!
 //! # Deviations
@@ -28,7 +28,7 @@ use crate::scheduler::{Choice, ConnectionView, PathView, Scheduler, active, cand
 /// λ at the beginning, and its bounds [BLEST §III], Linux MPTCP 0.95.
 const LAMBDA: (f64, f64, f64) = (1.2, 1.0, 1.3);
 
-/// By how much λ grows where the window blocked, and shrinks where it did not (Linux MPTCP 0.95).
+/// Steps of λ: up if the window blocked, down if it did not (Linux MPTCP 0.95).
 const LAMBDA_UP: f64 = 0.04;
 const LAMBDA_DOWN: f64 = 0.01;
 

@@ -25,8 +25,8 @@
 //! by waiting on, or would be too late if it waited on. A path that loses much is another one only where the others do not
 //! bring the packet, or what waits behind it, in time, or where it can be sent again twice.
 //!
-//! Paths that are equally good share in proportion to their rates: who lost one of them would else lose all that was on
-//! its way.
+//! Equally good paths share in proportion to their rates. Otherwise the loss of one path could take
+//! all the data in flight.
 //!
 //! # Deviations
 //! None. Data without a deadline goes on the best path with room.
@@ -236,7 +236,7 @@ impl<'a> Prospect<'a> {
         (1.0 - self.loss) * (1.0 - share_above(self.transit.mean, self.transit.deviation, left))
     }
 
-    /// The preference of a packet that may take so long: lateness counts more than anything.
+    /// The preference for a packet with this time left: lateness counts more than anything.
     fn order(&self, left: Duration) -> (bool, Rank) {
         (self.takes() > left, self.rank)
     }
@@ -423,7 +423,8 @@ mod tests {
         scheduler
     }
 
-    /// The choice for a packet that was queued `waited` ago and could have left `held` ago, with so many bytes behind it.
+    /// The choice for a packet queued `waited` ago that could have left `held` ago, with `behind`
+    /// bytes after it.
     fn choice(scheduler: &Deadline, paths: &[PathView], times: [u64; 3], behind: u64) -> Choice {
         let [deadline, waited, held] = times.map(ms);
         let due = Due { deadline, left: deadline.saturating_sub(waited), held };

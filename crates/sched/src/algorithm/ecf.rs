@@ -21,13 +21,14 @@ use fairpath_core::{ByteCount, Timestamp};
 
 use crate::scheduler::{Choice, ConnectionView, PathView, Scheduler, active, candidates};
 
-/// By how much it takes longer to decide otherwise than to go on waiting [ECF §4].
+/// Hysteresis: the part by which the bound on waiting rises once ECF waits [ECF §4].
 const BETA: f64 = 0.25;
 
 /// Sends on the fastest path with room, or waits for a faster one where that completes earlier.
 #[derive(Debug, Default)]
 pub struct Ecf {
-    /// Whether it waits already. Asked again in the same state it answers the same: who waits waits the sooner.
+    /// Whether it waits already, which makes it wait longer. In the same state the answer is the
+    /// same.
     waiting: Cell<bool>,
 }
 

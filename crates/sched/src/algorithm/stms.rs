@@ -1,9 +1,11 @@
-//! STMS, slide together: the slower path carries data from further ahead, by so much that both arrive in step.
+//! STMS, slide together: the slower path carries data from further ahead, so that both arrive in
+//! step.
 //!
 //! # Source
-//! [STMS], by description: the text was not at hand. The fast path carries what is next in order. The slow one carries
-//! what the fast one will have come to when it arrives, a gap ahead; the gap follows the difference of the one-way
-//! delays and is corrected packet by packet as the slow path's data comes too early or too late.
+//! [STMS], by description: the text was not at hand. The fast path carries the next data in order.
+//! The slow path carries data a gap ahead: the data that the fast path will have reached when it
+//! arrives. The gap follows the difference of the one-way delays. It is corrected packet by packet
+//! as the slow path's data comes too early or too late.
 //!
 //! # Symbols
 //! | symbol | here | unit |

@@ -9,9 +9,9 @@
 //! | weight | [`Terms::weight`](crate::Terms::weight) | packets |
 //!
 //! # Deviations
-//! A path without room is passed over, and what is left of its turn is not made up for: a weight bounds a share from
-//! above where windows allow it, and is none where they do not. A weight of 0 counts as 1; who wants no data on a
-//! path closes it or makes it a backup.
+//! A path without room is passed over, and the rest of its turn is not made up for. So a weight
+//! bounds a share from above if windows allow that share, and has no effect otherwise. A weight of
+//! 0 counts as 1. To keep data off a path, close it or make it a backup.
 
 use fairpath_core::{ByteCount, PathId, Timestamp};
 

@@ -1,5 +1,5 @@
-//! The parameters of [`Deadline`](super::Deadline). Nobody sets them but `fairpath lab run default/deadline`, which halves
-//! and doubles each.
+//! The parameters of [`Deadline`](super::Deadline). Only `fairpath lab run default/deadline` sets
+//! them: it halves and doubles each.
 
 use core::time::Duration;
 
