@@ -2,17 +2,17 @@
 
 use std::time::{Duration, Instant};
 
-/// A clock: it is ahead by something, and a little too fast or too slow.
+/// A clock: ahead by an offset, and a little too fast or too slow.
 ///
-/// What it shows never goes backwards. Neither does it where a host sleeps: its clock then stands still, as the
-/// monotonic clocks of most systems do.
+/// Its reading never goes backwards. Nor does it while the host sleeps: the clock then stands
+/// still, as the monotonic clocks of most systems do.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
-    /// From when on it shows what follows. Before, it stands still.
+    /// From here on it runs. Before, it stands still.
     since: Instant,
-    /// What it showed then.
+    /// The reading at `since`.
     showed: Instant,
-    /// By how many millionths it is too fast.
+    /// Its rate error, in millionths; positive if it is too fast.
     ppm: i32,
 }
 
@@ -22,19 +22,19 @@ const MILLION: i128 = 1_000_000;
 /// How far a clock is off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Skew {
-    /// By so much it is ahead.
+    /// The offset of the reading at the beginning.
     pub ahead: Duration,
-    /// By so many millionths it is too fast, or too slow.
+    /// The rate error in millionths; positive if it is too fast.
     pub ppm: i32,
 }
 
 impl Clock {
-    /// A clock that is off by so much.
+    /// A clock with this skew.
     pub fn new(now: Instant, skew: Skew) -> Self {
         Self { since: now, showed: now + skew.ahead, ppm: skew.ppm }
     }
 
-    /// What it shows.
+    /// The reading.
     pub fn at(&self, now: Instant) -> Instant {
         let passed = now.saturating_duration_since(self.since);
         if self.ppm == 0 {
@@ -53,17 +53,17 @@ impl Clock {
         }
         let ahead = ahead.as_nanos() as i128;
         let rate = MILLION + i128::from(self.ppm);
-        // What is shown after p ns is p + ⌊p · ppm / 10⁶⌋ = ⌊p · rate / 10⁶⌋, which is `ahead` or more from the
-        // least p on with p · rate ≥ ahead · 10⁶.
+        // The reading after p ns is p + ⌊p · ppm / 10⁶⌋ = ⌊p · rate / 10⁶⌋. It is at least `ahead`
+        // from the least p on with p · rate ≥ ahead · 10⁶.
         self.since + nanos((ahead * MILLION + rate - 1).div_euclid(rate))
     }
 
-    /// It jumps ahead.
+    /// Jumps ahead.
     pub fn jump(&mut self, now: Instant, by: Duration) {
         (self.since, self.showed) = (now, self.at(now) + by);
     }
 
-    /// It stands still for so long.
+    /// Stands still for this time.
     pub fn stand_still(&mut self, now: Instant, time: Duration) {
         (self.since, self.showed) = (now + time, self.at(now));
     }
@@ -107,7 +107,7 @@ mod tests {
         clock.stand_still(start + 10 * SECOND, 5 * SECOND);
         assert_eq!(clock.at(start + 12 * SECOND), jumped);
         assert_eq!(clock.at(start + 15 * SECOND), jumped);
-        // Of a second 100 millionths less, and of these as much more, rounded up.
+        // A second of the reading takes 100 µs less, plus 100 millionths of these, rounded up.
         assert_eq!(clock.when(jumped + SECOND), start + 16 * SECOND - Duration::from_nanos(99_990));
     }
 }

@@ -1,4 +1,5 @@
-//! Several connections over links that they share: who takes what of a bottleneck, and what each engine says of it.
+//! Several connections over shared links: their shares of a bottleneck, and the verdicts of their
+//! engines.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
@@ -81,8 +82,9 @@ impl Crowd {
         self.network.add_link(name, config).expect("a link")
     }
 
-    /// A connection that begins now, over as many paths as there are links here: each crosses its link on the way to the
-    /// server, and takes so long there and back where no queue is. Its client sends without end. Which connection it is.
+    /// Adds a connection that begins now, with a path over each of these links towards the server.
+    /// The duration is the round trip without a queue. Its client sends without end. Returns the
+    /// number of the connection.
     ///
     /// # Panics
     ///
@@ -145,7 +147,7 @@ impl Crowd {
         self.now
     }
 
-    /// The client of a connection has so many bytes more to send.
+    /// Gives the client of a connection this many more bytes to send.
     pub fn send(&mut self, member: usize, bytes: u64) {
         self.members[member].client.send(bytes);
     }
@@ -155,7 +157,7 @@ impl Crowd {
         self.now - self.start
     }
 
-    /// What has come of the data of a connection, in bytes.
+    /// The bytes of bulk that the server of a connection has received.
     pub fn received(&self, member: usize) -> u64 {
         self.members[member].server.received()
     }
@@ -167,7 +169,7 @@ impl Crowd {
         paths.len() > 1 && paths.iter().all(|path| path.group == paths[0].group)
     }
 
-    /// What the engine of the client knows of the paths of a connection, and what time its clock shows.
+    /// The client engine's snapshots of the paths of a connection, with the reading of its clock.
     pub fn snapshots(&mut self, member: usize) -> (Timestamp, Vec<PathSnapshot>) {
         let now = self.now;
         let look = |connection: &mut Connection| {
@@ -176,7 +178,8 @@ impl Crowd {
         self.members[member].client.connection().map_or((Timestamp::ZERO, Vec::new()), look)
     }
 
-    /// What the detector of the client says of each two paths of a connection; nothing where none runs.
+    /// The client detector's verdicts on the pairs of paths of a connection; empty without a
+    /// detector.
     pub fn verdicts(&mut self, member: usize) -> Vec<PairVerdict> {
         let now = self.now;
         let look = |connection: &mut Connection| connection.with_engine(now, |engine, _| engine.pair_verdicts());
@@ -188,7 +191,7 @@ impl Crowd {
         self.members[member].client.snapshots(self.now).iter().filter(|path| path.usable).count()
     }
 
-    /// What went wrong that may never go wrong, if anything.
+    /// The first broken invariant, if any.
     pub fn violation(&self) -> Option<&str> {
         let ends = self.members.iter().flat_map(|member| [&member.client, &member.server]);
         ends.filter_map(|end| end.violation.as_deref()).next()
@@ -233,7 +236,7 @@ impl Crowd {
         let Some((route, from, to)) = self.members[member].way_of(side, from, leaving.to) else { return };
         let datagram = Datagram { from, to, contents: leaving.contents };
         let (size, at) = (datagram.size(), Timestamp::ZERO + self.elapsed());
-        // What a queue refuses is lost.
+        // A packet that a queue refuses is lost.
         let _ = self.network.send(at, route, datagram, size);
     }
 }

@@ -37,7 +37,7 @@ pub struct Process {
     pub now: Instant,
 }
 
-/// One end of connections. Times are those of the world; what the endpoint is told is what the host's clock shows.
+/// One end of connections. Its methods take the simulated time; its endpoint sees the host's clock.
 pub struct End {
     endpoint: Endpoint,
     /// Its connections, in the order in which they began. One that connects has one.
@@ -46,14 +46,15 @@ pub struct End {
     pairs: Vec<Pair>,
     /// How its host keeps time.
     pub host: Host,
-    /// What its host's clock shows.
+    /// The clock of its host.
     pub clock: Clock,
     lateness: Lateness,
     /// Its process waits with these while it is off the processor.
     waiting: Waiting,
-    /// What is sent of bulk on each connection that is made, as soon as it is.
+    /// Bytes of bulk sent on each connection as soon as it is made.
     pub greeting: u64,
-    /// How much of bulk its application takes of each connection, in all: a disk may be slower than the network.
+    /// Bytes of bulk that the application takes of each connection, in all: a disk may be slower
+    /// than the network.
     pub appetite: u64,
     /// The streams of its connections.
     streams: StreamsOf,
@@ -64,7 +65,7 @@ pub struct End {
     is_due: bool,
     /// When it acts although nothing happens, by its clock.
     wake_at: Option<Instant>,
-    /// What went wrong that may never go wrong.
+    /// The first broken invariant.
     pub violation: Option<String>,
 }
 
@@ -74,7 +75,7 @@ pub struct Leaving {
     pub from: Option<IpAddr>,
     /// The peer's.
     pub to: SocketAddr,
-    /// What is in it.
+    /// The payload.
     pub contents: Vec<u8>,
 }
 
@@ -171,7 +172,7 @@ impl End {
         self.sessions.iter().rev().skip_while(|session| !session.is_connected()).skip(1).all(|one| one.ended.is_some())
     }
 
-    /// What came of bulk, in bytes.
+    /// The bytes of bulk received.
     pub fn received(&self) -> u64 {
         self.session().map_or(0, |session| session.received)
     }
@@ -181,17 +182,17 @@ impl End {
         self.session().map_or(0, |session| session.messages)
     }
 
-    /// What was given to the connection to send, once it is made.
+    /// The data given to the connection to send, once the connection is made.
     pub fn sent(&self) -> Option<Account> {
         self.session()?.sent()
     }
 
-    /// What came on it.
+    /// The data received on it.
     pub fn came(&self) -> Option<Account> {
         self.session()?.received()
     }
 
-    /// Sends so many bytes of bulk more.
+    /// Sends this many more bytes of bulk.
     pub fn send(&mut self, bytes: u64) {
         if let Some((session, _)) = self.current() {
             session.send(bytes);
@@ -214,21 +215,21 @@ impl End {
         session.ended.is_none() && session.is_connected() && session::could_send(connection, now)
     }
 
-    /// What the engine knows of its paths.
+    /// The engine's snapshots of the paths.
     pub fn snapshots(&mut self, now: Instant) -> Vec<PathSnapshot> {
         let now = self.clock.at(now);
         self.current().map(|(_, connection)| connection.snapshots(now)).unwrap_or_default()
     }
 
-    /// What a person is told of the paths.
+    /// The paths as reported to the user.
     pub fn paths(&mut self) -> Vec<PathReport> {
         self.current().map(|(_, connection)| connection.paths()).unwrap_or_default()
     }
 
-    /// The first interface of whose path something was said that is not so.
+    /// The first interface whose path was reported in a state that it is not in.
     pub fn told_wrongly(&mut self) -> Option<String> {
         let (session, connection) = self.current()?;
-        // A host that is late may not have read yet what it was told.
+        // A host that is late may not have read all reports yet.
         while session.read_event(connection).is_some() {}
         session.told_wrongly(&connection.paths())
     }
@@ -241,7 +242,7 @@ impl End {
         }
     }
 
-    /// The time that the endpoint is told.
+    /// The time that the endpoint sees.
     fn tell(&mut self, now: Instant) -> Instant {
         let now = self.clock.at(now);
         if now < self.latest {
@@ -333,7 +334,7 @@ impl End {
         self.run_streams(now);
         self.write();
         self.transmit(now, send);
-        // What comes of these may have to leave at once.
+        // The consequences of these may have to leave at once.
         self.is_due = self.read_events(now) | self.run_streams(now) | self.answer_questions(now);
         self.wake_at = self.endpoint.next_timeout(now);
     }
@@ -358,7 +359,7 @@ impl End {
                 Duty::Transmit => self.transmit(now, send),
             }
         }
-        // What is due and has not been done waits for a duty.
+        // Work that is due and was not done waits for its duty.
         let waits = |at: Instant| if at <= now { put_off.unwrap_or(at) } else { at.max(timers.unwrap_or(at)) };
         let due = self.endpoint.next_timeout(now).map(waits);
         self.wake_at = due.into_iter().chain(put_off).min();

@@ -22,7 +22,7 @@ pub enum Host {
     Busy,
 }
 
-/// By how much a host is late at most.
+/// Limit on the lateness of a host.
 pub(crate) const LATE: Duration = Duration::from_millis(20);
 
 /// How often a [`Host::Busy`] is taken off the processor after it has made packets, and for how long at most.
@@ -32,12 +32,12 @@ const OFF_MAX: Duration = Duration::from_millis(12);
 /// How often an [`Host::Uneven`] puts a duty off.
 const PUT_OFF: f64 = 0.3;
 
-/// What a host does for its endpoint.
+/// A duty of a host to its endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Duty {
     /// Handles timeouts.
     Timers,
-    /// Hears what happened, and does what comes of it.
+    /// Handles events and their consequences.
     Events,
     /// Gives it something to send.
     Write,
@@ -49,7 +49,7 @@ impl Duty {
     pub(crate) const ALL: [Self; 4] = [Self::Timers, Self::Events, Self::Write, Self::Transmit];
 }
 
-/// Which duties are put off, and until when.
+/// The duties that are put off, and until when.
 pub(crate) struct Lateness {
     luck: ChaCha8Rng,
     until: [Option<Instant>; Duty::ALL.len()],

@@ -20,13 +20,13 @@ use noq_proto::{ConnectError, ConnectionId, PathId, Side, TransportError, Transp
 /// The only version there is [RFC9000 §15].
 const VERSION: u32 = 1;
 
-/// What a checksum takes, in bytes: as much as that of AES-GCM, so that packets are as large.
+/// Length of a checksum, in bytes: that of AES-GCM's tag, so that packets have the same size.
 const TAG: usize = 16;
 
 /// The configuration of either end: what its sessions say first.
 #[derive(Debug)]
 pub(crate) struct Null {
-    /// What nobody else says.
+    /// A number unique to this end.
     pub(crate) nonce: u64,
 }
 
@@ -100,7 +100,7 @@ impl NullSession {
         Self { side, nonce, peer_nonce: 0, own, peer: None, stage, unread, renewed: 0 }
     }
 
-    /// What both ends know.
+    /// The secret that both ends know.
     fn secret(&self) -> u64 {
         let (client, server) = match self.side {
             Side::Client => (self.nonce, self.peer_nonce),

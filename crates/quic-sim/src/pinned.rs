@@ -1,7 +1,7 @@
 //! Everything that is random in an endpoint, from a seed: the same seed gives the same packets, byte for byte.
 //! The cryptography is that of the product (or, with the feature `null` and where a run asks for it, none).
 //!
-//! Nothing here is secret: whoever knows the seed can read all that is sent.
+//! Nothing here is secret: anyone who knows the seed can read all that is sent.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -32,7 +32,7 @@ pub fn identity() -> Identity {
     Identity::from_key(&PrivatePkcs8KeyDer::from(key)).expect("a key of this form")
 }
 
-/// What protects packets.
+/// The protection of packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Cryptography {
     /// TLS 1.3, as in the product.
@@ -57,7 +57,7 @@ impl Pinned {
         Self { stream: Box::leak(Box::new(Stream::new(seed))), cryptography }
     }
 
-    /// What a generator beside it may begin with.
+    /// A seed for another generator.
     pub(crate) fn seed(&self) -> [u8; 32] {
         self.stream.draw()
     }
@@ -243,7 +243,7 @@ impl HandshakeTokenKey for Key {
     }
 }
 
-/// It is always 1970: what a token says of its time follows from nothing but the seed, and none grows old.
+/// It is always 1970: the time in a token depends on nothing but the seed, and no token expires.
 struct NoTime;
 
 impl TimeSource for NoTime {

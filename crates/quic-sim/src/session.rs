@@ -13,37 +13,39 @@ use noq_proto::ConnectionHandle;
 /// The data of a record of bulk.
 const RECORD: usize = 64 << 10;
 
-/// Packets leave in bursts of so much at most, beyond a window.
+/// Limit on a burst of packets beyond a window.
 const BURST: fairpath_core::ByteCount = fairpath_core::ByteCount::new(16 * 1_472);
 
-/// Data on a path that nobody watches has its fate within so many probe timeouts of the slowest path, and this time.
+/// Probe timeouts of the slowest path, but at least `STRAY_MIN`, in which data on an unwatched path
+/// is found lost.
 const STRAY_ANSWERS: u32 = 3;
 const STRAY_MIN: Duration = Duration::from_secs(1);
 
-/// Between two looks no more than this counts: an end that lives says something every second.
+/// Limit on the time that counts between two checks: an end that lives says something every second.
 const STEP_MAX: Duration = Duration::from_millis(1_500);
 
-/// What an end has of a connection.
+/// The state of a connection at one end.
 pub(crate) struct Session {
     /// The connection, until the stack has forgotten it.
     pub(crate) handle: Option<ConnectionHandle>,
-    /// What the data of this connection differs by from that of all others, once both ends know it.
+    /// The secret that sets the data of this connection apart from all others, once both ends know
+    /// it.
     secret: Option<u64>,
     /// Why it ended.
     pub(crate) ended: Option<String>,
     unwritten: u64,
     written: u64,
-    /// What came of bulk.
+    /// The bytes of bulk received.
     pub(crate) received: u64,
     arrived: BTreeSet<u64>,
     messages_sent: u64,
     /// How many messages came.
     pub(crate) messages: u64,
-    /// What went wrong that may never go wrong.
+    /// The first broken invariant.
     pub(crate) violation: Option<String>,
     windows: Vec<Watched>,
     strays: Strays,
-    /// Whether the path of an interface was said to be open, or to be closed, where either was said.
+    /// Whether the path of an interface was reported open or closed; the newest report counts.
     told: BTreeMap<String, bool>,
     /// Events of streams, in order.
     pub(crate) streams: Vec<StreamEvent>,
@@ -53,7 +55,7 @@ pub(crate) struct Session {
     pub(crate) is_lost: bool,
 }
 
-/// What a path may have in flight.
+/// The largest window and overdue data that a path has had.
 #[derive(Clone, Copy, Debug, Default)]
 struct Watched {
     largest: fairpath_core::ByteCount,
@@ -61,7 +63,7 @@ struct Watched {
 }
 
 impl Watched {
-    /// Whether so much may be in flight.
+    /// Whether the window allows this much in flight.
     fn allows(
         &mut self,
         in_flight: fairpath_core::ByteCount,
@@ -82,7 +84,8 @@ struct Strays {
 }
 
 impl Strays {
-    /// Takes the paths that are so now. One that has been for longer than `patience`, and for how long.
+    /// Takes the present strays. Returns one that has been a stray for longer than `patience`, with
+    /// that time.
     fn look(&mut self, strays: BTreeSet<PathId>, patience: Duration, now: Instant) -> Option<(PathId, Duration)> {
         let step = self.looked_at.replace(now).map_or(Duration::ZERO, |before| now.saturating_duration_since(before));
         self.since.retain(|path, _| strays.contains(path));
@@ -94,14 +97,14 @@ impl Strays {
     }
 }
 
-/// What one end has sent and what the other has got, of one connection.
+/// The data sent by one end of a connection, or received by the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Account {
-    /// Which connection it is.
+    /// The secret of the connection.
     pub secret: u64,
-    /// What was given to it to send, of bulk.
+    /// The bytes of bulk given to it to send.
     pub bytes: u64,
-    /// How many messages were.
+    /// The number of messages.
     pub messages: u64,
 }
 
@@ -237,9 +240,9 @@ impl Session {
         }
     }
 
-    /// What is in flight on a path never exceeds the largest window it has had by more than a burst. What has
-    /// waited for an answer for too long is in the network no more, though a late answer may change what is too
-    /// long.
+    /// Checks that data in flight on a path never exceeds its largest window by more than a burst.
+    /// Data that has waited too long for an answer has left the network, though a late answer may
+    /// change the bound.
     pub(crate) fn check_in_flight(&mut self, connection: &Connection, now: Instant) {
         for PathSnapshot { path, window, in_flight, .. } in connection.snapshots(now) {
             let overdue = connection.with_engine(now, |engine, at| engine.verdict(path, at).overdue);
@@ -253,7 +256,7 @@ impl Session {
         }
     }
 
-    /// Whatever leaves on a path is found lost in time, where it does not arrive.
+    /// Checks that all data sent on a path that does not arrive is found lost in time.
     pub(crate) fn check_strays(&mut self, connection: &Connection, now: Instant) {
         let answer = connection.snapshots(now).iter().filter_map(|path| Some(path.rtt?.probe_timeout())).max();
         let patience = STRAY_MIN.max(STRAY_ANSWERS * answer.unwrap_or_default());
@@ -262,7 +265,7 @@ impl Session {
         }
     }
 
-    /// Nothing is held beyond what the windows and what may wait to be sent allow.
+    /// Checks that buffers stay within the windows and the limits on data to send.
     pub(crate) fn check_held(&mut self, held: HeldData) {
         if !held.is_within(&HeldData::most()) {
             self.violated(|| format!("{held:?} is held, and {:?} is allowed", HeldData::most()));
@@ -299,7 +302,7 @@ fn piece(secret: u64, offset: u64, length: usize) -> Bytes {
     data.into()
 }
 
-/// Of message `number`, in bytes.
+/// The length of message `number`, in bytes.
 fn message_length(number: u64) -> usize {
     100 + (number % 1_000) as usize
 }

@@ -1,4 +1,4 @@
-//! Which of the two ends.
+//! The two ends.
 
 /// One of the ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

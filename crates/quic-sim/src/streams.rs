@@ -240,7 +240,7 @@ impl App {
     }
 }
 
-/// The secret of one direction of a stream, by which it differs from all others.
+/// The secret of one direction of a stream, different from all others.
 fn secret_of(secret: u64, id: StreamId, is_server: bool) -> u64 {
     let name = id.number() << 2 | u64::from(id.is_from_server()) << 1 | u64::from(is_server);
     secret ^ (name + 1).wrapping_mul(0xD6E8_FEB8_6659_FD93)
