@@ -174,9 +174,9 @@ impl EventLoop {
         Wake::Work
     }
 
-    /// Reads the ready sockets and offers what has come to the links, in the order and at the times
-    /// at which it came: where this thread was kept from running, nothing is lost in a queue that
-    /// was empty when the datagrams were sent.
+    /// Reads the ready sockets, and offers the datagrams to the links in the order and at the times
+    /// of their arrival. If this thread was kept from running, no datagram is lost to a queue that
+    /// was empty when it was sent.
     fn read(&mut self) {
         let (now, clock) = (self.now(), SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default());
         let mut arrivals = core::mem::take(&mut self.arrivals);

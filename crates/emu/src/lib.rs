@@ -13,10 +13,10 @@
 //! On Linux [`Bridge`] does the same between interfaces, for programs of any kind, where the process may read and write
 //! their frames.
 //!
-//! One thread does all the work: it sleeps in `ppoll` until the next datagram is due or comes, and
-//! measures by how much it was late ([`EmulatorStats::timing`]). Where the process may, the thread
-//! runs at the lowest real-time priority, so that other work on the machine does not delay it;
-//! without that right everything works, and is late when the machine is busy.
+//! One thread does all the work. It sleeps in `ppoll` until the next datagram is due or comes, and
+//! measures how late it was ([`EmulatorStats::timing`]). If the process may, the thread runs at the
+//! lowest real-time priority, so that other work on the machine does not delay it. Without that
+//! right everything works, and is late when the machine is busy.
 //!
 //! ```
 //! use core::time::Duration;

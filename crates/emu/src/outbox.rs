@@ -9,8 +9,9 @@ use crate::relay::{ClientId, Datagram, Direction, Relay, count};
 use crate::socket::Socket;
 use crate::timing::Histogram;
 
-/// The most that one call may carry, whatever the number of datagrams: with the headers of Ethernet (14), of IPv6 (40) and
-/// of UDP (8) it is less than the 65,536 from which on Linux cuts it apart before the device (`gso_max_size`).
+/// Limit on the bytes of one call, whatever the number of datagrams. With the headers of Ethernet
+/// (14), IPv6 (40) and UDP (8) it stays below 65,536, from which on Linux segments it before the
+/// device (`gso_max_size`).
 const TRAIN_BYTES_MAX: usize = 65_536 - 1 - 14 - 40 - 8;
 
 /// How many buffers are kept for the next datagrams.

@@ -12,7 +12,7 @@ pub struct EmulatorStats {
     pub links: Vec<LinkReport>,
     /// The paths, in order of their ids.
     pub paths: Vec<PathStats>,
-    /// By how much datagrams were released late.
+    /// How late datagrams were released.
     pub timing: TimingReport,
 }
 

@@ -1,4 +1,4 @@
-//! By how much datagrams were released late: a histogram in constant memory.
+//! How late datagrams were released: a histogram in constant memory.
 
 use core::time::Duration;
 use std::fmt;

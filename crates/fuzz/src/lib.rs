@@ -1,8 +1,8 @@
 //! Fuzz targets: everything that is parsed of peers and of files, one target a file.
 //!
-//! A target does more than not to panic: what is parsed and written again is parsed to the same, the
-//! limits hold, memory stays within what the size of the input explains, and errors name a place that
-//! there is, in words that fit on a screen.
+//! A target does more than not to panic. Values that are parsed, written and parsed again stay the
+//! same. The limits hold, and memory stays within what the size of the input explains. Errors name
+//! a place that exists, in words that fit on a screen.
 //!
 //! `tests/corpus.rs` runs the corpora of all targets as tests; `make fuzz` looks for more.
 

@@ -36,7 +36,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What is said, and the code that the program ends with.
+/// The message and the exit code of a failure.
 struct Fault {
     said: String,
     code: u8,

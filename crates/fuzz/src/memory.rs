@@ -6,10 +6,10 @@ use peak_alloc::PeakAlloc;
 #[global_allocator]
 static ALLOCATOR: PeakAlloc = PeakAlloc;
 
-/// What reads lists takes up to 1 MiB for one before it knows how long it is.
+/// Readers of lists take up to 1 MiB for a list before they know its length.
 pub(crate) const BUFFERS: usize = 2 << 20;
 
-/// What `work` answers, which may take `buffers` bytes of memory and `per_byte` for each of `input`.
+/// Runs `work`, which may take `buffers` bytes of memory and `per_byte` for each byte of `input`.
 ///
 /// # Panics
 ///

@@ -1,4 +1,4 @@
-//! What is said about a fault.
+//! Checks of error messages.
 
 use core::fmt::Display;
 

@@ -34,7 +34,7 @@ impl DelayWindow {
         Self { span, samples: VecDeque::new() }
     }
 
-    /// A packet took so long. Times do not go backwards.
+    /// Adds a sample. Times do not go backwards.
     pub fn on_sample(&mut self, now: Timestamp, rtt: Duration) {
         self.samples.push_back((now, rtt));
         while self.samples.front().is_some_and(|(at, _)| now.since(*at) > self.span) {

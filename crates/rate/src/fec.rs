@@ -2,7 +2,7 @@
 
 use crate::packet_rate::{PacketRate, total};
 
-/// The share of all packets that is lost or late, with so much on each path.
+/// The share of all packets that is lost or late, with these rates on the paths.
 pub fn residual(rates: &[PacketRate], losses: &[f64]) -> f64 {
     let all = total(rates);
     let missing: f64 = rates.iter().zip(losses).map(|(rate, loss)| rate.per_second() * loss).sum();
@@ -19,8 +19,8 @@ pub struct Repair {
 }
 
 impl Repair {
-    /// As much as makes up for what is missing on average, L, and for `margin` times √(L (1 − L)) above that, which is
-    /// how far blocks of 1 / n packets deviate with a margin of z / √n.
+    /// Plans the repair: the mean share missing, L, plus `margin` times √(L (1 − L)).
+    /// A margin of z / √n covers z standard deviations of the share in blocks of n packets.
     ///
     /// Repair goes on the paths that lose the most: what arrives of the source needs no decoding.
     pub fn plan(rates: &[PacketRate], losses: &[f64], margin: f64) -> Self {
@@ -38,14 +38,15 @@ impl Repair {
         Self { share, rates: repair }
     }
 
-    /// The rate that reaches the player of a stream that sends so much in all.
+    /// The rate that reaches the player of a stream that sends at these rates.
     pub fn goodput(&self, rates: &[PacketRate]) -> PacketRate {
         PacketRate::new(total(rates) * (1.0 - self.share))
     }
 }
 
-/// How many packets of repair a block of so many packets needs so that no more than the share `target` of what is sent
-/// stays missing, where each packet is missing independently with the probability `missing`; at most `most`.
+/// The repair packets that a block of `source` packets needs, at most `most`. They keep the share
+/// of sent packets that stays missing down to `target`, if each packet is missing independently
+/// with the probability `missing`.
 ///
 /// Where more than all repair is missing, nothing of a block can be brought back: what stays missing with r of n packets
 /// repair is Σ_{x > r} P(x of n) · x / n.
@@ -95,7 +96,8 @@ mod tests {
 
     #[test]
     fn a_block_has_as_much_repair_as_its_target_takes_and_no_more() {
-        // 20 packets at 0.5 %: without repair 0.005 stays missing; with one, of 21,
+        // 20 packets at 0.5 %: without repair 0.005 stays missing. With one repair packet, of 21:
+        //
         // P(0) = 0.9001, P(1) = 21 · 0.005 / 0.995 · P(0) = 0.0950, so 0.005 − 0.0950 / 21 = 0.00048.
         assert!((left_missing(20, 0, 0.005) - 0.005).abs() < 1e-12);
         assert!((left_missing(21, 1, 0.005) - 0.000_477).abs() < 1e-6);

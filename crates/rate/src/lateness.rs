@@ -6,7 +6,7 @@ use fairpath_core::share_above;
 
 use crate::delays::{DelayWindow, Delays};
 
-/// By what the share of late packets is judged.
+/// The estimate of the share of late packets.
 #[derive(Clone, Debug)]
 pub enum Bound {
     /// σ² / (D − m)², what Chebyshev's inequality allows on both sides [Pluntke2011 §3].

@@ -1,9 +1,10 @@
 //! TCP-friendly rates for streams over several paths: what is fair, what arrives in time, and what repair it takes.
 //!
-//! A stream with a deadline wants goodput, not throughput. Each path has a loss rate and round-trip times; `equation`
-//! says what a TCP would send there, `region` which rates on all paths are no more aggressive than one TCP wherever
-//! bottlenecks are shared [Pluntke2011, eq. 1], `lateness` how much of it comes after the deadline, and `optimum` which
-//! rates of those bring the most in time. `fec` says how much of them must be repair.
+//! A stream with a deadline wants goodput, not throughput. Each path has a loss rate and round-trip
+//! times. `equation` gives the rate of a TCP there. `region` bounds the rates on all paths that are
+//! no more aggressive than one TCP wherever bottlenecks are shared [Pluntke2011, eq. 1]. `lateness`
+//! estimates the share that misses the deadline. `optimum` finds the rates that bring the most in
+//! time, and `fec` the part of them that must be repair.
 //!
 //! ```
 //! use core::time::Duration;

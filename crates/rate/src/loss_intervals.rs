@@ -91,7 +91,7 @@ mod tests {
 
     const RTT: Duration = Duration::from_millis(100);
 
-    /// A packet each millisecond; every `every`th is lost. How often an event is counted after so many.
+    /// The loss event rate after `packets`, a millisecond apart, of which every `every`th is lost.
     fn rate(every: u64, packets: u64) -> f64 {
         let mut intervals = LossIntervals::new();
         for packet in 1..=packets {

@@ -1,9 +1,10 @@
 //! The region of TCP-friendly rates.
 //!
-//! Whatever bottlenecks a set S of the paths shares, the stream may take no more of it than one TCP would on the best
-//! path of S: Σ_S x ≤ max_S T for each of the 2ⁿ − 1 sets [Pluntke2011, eq. 1]. Sorted by T, the most first, the set of
-//! the paths from the k-th on has the constraint Σ_{i ≥ k} x_(i) ≤ T_(k), and it implies that of every set whose best
-//! path is the k-th. So n of them say the same as all.
+//! On any bottleneck shared by a set S of the paths, the stream may take no more than one TCP would
+//! on the best path of S. So Σ_S x ≤ max_S T for each of the 2ⁿ − 1 sets [Pluntke2011, eq. 1]. Sort
+//! the paths by T, the most first. The set of the paths from the k-th on has the constraint Σ_{i ≥
+//! k} x_(i) ≤ T_(k). It implies that of every set whose best path is the k-th, so n constraints say
+//! the same as all.
 
 use crate::packet_rate::{NotARate, PacketRate, checked};
 
@@ -17,11 +18,11 @@ pub struct Region {
 }
 
 impl Region {
-    /// For paths on which a TCP would send so much.
+    /// For paths with these rates of a TCP.
     ///
     /// # Errors
     ///
-    /// Where one of them is not finite: who has lost nothing yet has to say what bounds him.
+    /// If a rate is not finite: a path without losses needs another bound from the caller.
     pub fn new(tcp: &[PacketRate]) -> Result<Self, NotARate> {
         checked(tcp)?;
         let mut order: Vec<usize> = (0..tcp.len()).collect();
@@ -61,7 +62,7 @@ impl Region {
         left
     }
 
-    /// By how much these rates stay below the constraint that is nearest; below zero where they are not friendly.
+    /// The distance of these rates from the nearest constraint; negative if they are not friendly.
     pub fn slack(&self, rates: &[PacketRate]) -> f64 {
         self.left(rates).into_iter().fold(f64::INFINITY, f64::min)
     }

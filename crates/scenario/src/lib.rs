@@ -1,12 +1,13 @@
 //! The description of a run: links, routes over them, and the flows that use them.
 //!
-//! A [`Scenario`] is complete: every link, every route and every flow stands in it, nothing is left
-//! to be drawn but what its elements draw while it runs. The simulator and the emulator take it as
-//! it is.
+//! A [`Scenario`] is complete: it lists every link, every route and every flow, and nothing is left
+//! to be drawn except by its elements while it runs. The simulator and the emulator take it as it
+//! is.
 //!
-//! It comes from a [`ScenarioFile`], which a person writes in TOML (a [`Sweep`] where its parameters
-//! have several values), or from a program that takes a network from [`topology`] and finds its ways, or
-//! puts one together with [`build`]. This crate reads no files itself: the caller gives it their text.
+//! One source is a [`ScenarioFile`], which a person writes in TOML, or a [`Sweep`] if its
+//! parameters have several values. The other is a program that takes a network from [`topology`]
+//! and finds its routes, or puts one together with [`build`]. This crate reads no files itself: the
+//! caller gives it their text.
 //!
 //! ```
 //! use core::time::Duration;

@@ -27,8 +27,8 @@ pub fn permutation(count: usize, generator: &mut impl RngCore) -> Option<Vec<usi
     }
 }
 
-/// For each of `count` senders a receiver drawn from all others, whoever else sends there; `None`
-/// where there are fewer than two.
+/// A receiver for each of `count` senders, drawn from all others, independently of other senders.
+/// `None` if there are fewer than two.
 pub fn random_receivers(count: usize, generator: &mut impl RngCore) -> Option<Vec<usize>> {
     let mut receiver = |sender: usize| {
         let other = below(generator, count as u64 - 1) as usize;

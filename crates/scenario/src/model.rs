@@ -231,7 +231,7 @@ pub struct Live {
     pub packet: ByteCount,
     /// The settings of both ends. There is one flow, and no packet is marked.
     pub stream: Config,
-    /// By what rates the paths share it.
+    /// How the paths share its rate.
     pub sharing: Sharing,
     /// The constants of its scheduler. Files have no word for them: an experiment shows what each does.
     pub scheduler: DeadlineParameters,

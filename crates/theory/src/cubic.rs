@@ -31,9 +31,11 @@ pub fn cubic_window(loss: f64, rtt_s: f64) -> f64 {
     libm::pow(constant(), 0.25) * libm::pow(rtt_s / loss, 0.75)
 }
 
-/// The packets that an acknowledged packet adds to such a window: it balances that a lost one takes
-/// 1 − beta of it, the larger one of both regions.
-//     ( 1 - beta ) * w * p( w ),  p = ( C ( 3 + beta ) / ( 4 ( 1 - beta ) ) )^(1/3) * RTT / w^(4/3), or 2 / w^2
+/// The packets that an acknowledged packet adds to such a window, the larger one of both regions.
+/// It balances the loss of 1 − beta of the window for each lost packet.
+//     ( 1 - beta ) * w * p( w )
+//
+//     with p = ( C ( 3 + beta ) / ( 4 ( 1 - beta ) ) )^(1/3) * RTT / w^(4/3), or 2 / w^2
 pub(crate) fn gain(window: f64, rtt_s: f64) -> f64 {
     let cubic = libm::cbrt(constant()) * rtt_s / libm::pow(window, 4.0 / 3.0);
     let reno = 2.0 / (window * window);

@@ -1,11 +1,11 @@
 //! Where window rules settle: closed forms of published scenarios, and a solver for any network.
 //!
-//! The equilibrium meant is that of the fluid model, in which a path's window w grows by what the
-//! rule adds for each packet acknowledged and shrinks by what it takes for each packet lost, at loss
-//! probability p, and both balance: gain(w) = p · cut(w). Packets that are lost count as acknowledged
-//! ones do, which is an error of the order of p, and time-outs, slow start and the granularity of
-//! packets are left out. For one TCP this gives w = √(2/p) packets, the formula that all published
-//! predictions here rest on.
+//! The equilibrium meant is that of the fluid model. There a path's window w grows by the rule's
+//! gain for each packet acknowledged, and shrinks by its cut for each packet lost, at loss
+//! probability p. Both balance: gain(w) = p · cut(w). Lost packets count as acknowledged ones do,
+//! which is an error of the order of p. Timeouts, slow start and the granularity of packets are
+//! left out. For one TCP this gives w = √(2/p) packets, the formula on which all published
+//! predictions here rest.
 //!
 //! Simulations differ from it where windows are a few packets.
 //!

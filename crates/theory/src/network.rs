@@ -16,8 +16,7 @@ pub struct Network {
     pub users: Vec<User>,
     /// The size of every packet.
     pub packet: ByteCount,
-    /// No window falls below so many packets: 0, or 1 where a route that is not worth using is still
-    /// probed.
+    /// The least window, in packets: 0, or 1 if a route that is not worth using is still probed.
     pub window_least: f64,
 }
 

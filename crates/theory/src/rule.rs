@@ -63,9 +63,9 @@ impl FluidRule {
     }
 }
 
-/// What balances the route where the group grows as one flow does, and shares are such that all routes meet losses
-/// equally often: with λ losses in a second on each, the group is cut by ( 1 - left( s_k ) ) W for each of them, and
-/// gains G for each of the packets of all rates X.
+/// The gain and cut of a route, if the group grows as one flow does and all routes meet losses
+/// equally often. With λ losses per second on each route, the group is cut by ( 1 - left( s_k ) ) W
+/// for each loss on route k. It gains G for each packet of the total rate X.
 //     X * G( W, RTT ) = lambda * W * sum_k ( 1 - left( s_k ) ),  lambda = p_r * x_r
 fn coupled_cubic<'a>(
     own: &Member<'_, ()>,

@@ -10,7 +10,7 @@
 //! | symbol | here | unit |
 //! |---|---|---|
 //! | n | packets of a pipe without a queue | 1 |
-//! | step | by how much the wait grows in a round trip | s |
+//! | step | growth of the wait in a round trip | s |
 //! | target, low | `TARGET`, `LOW` | s |
 //!
 //! # Deviations

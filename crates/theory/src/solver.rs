@@ -30,8 +30,8 @@ const WINDOW_FIRST: f64 = 10.0;
 const LOSS_FIRST: f64 = 0.01;
 /// The imbalance at which the search ends.
 const RESIDUAL_GOAL: f64 = 1e-8;
-/// So many steps are tried. What is left of the imbalance then may be this much: where routes are all
-/// but equally good to a rule, it drifts ever more slowly from one to the other.
+/// Limit on the steps, and on the imbalance that may be left after them. If routes are nearly
+/// equally good to a rule, it drifts ever more slowly from one to the other.
 const STEPS_MAX: usize = 1_000;
 const RESIDUAL_MAX: f64 = 1e-3;
 /// The length of the first step, and the greatest, in the time of the drift, in which a window that
@@ -43,7 +43,7 @@ const STEP_MIN: f64 = 1e-3;
 const CHANGE_MAX: f64 = 1.0;
 /// How far the drift after a step may be from what a linear one would be, relative to that before.
 const CURVATURE_MAX: f64 = 0.5;
-/// By how much an unknown is moved to see what that changes.
+/// Step of an unknown for the numeric derivative, in powers of e.
 const PROBE: f64 = 1e-7;
 
 impl Network {
@@ -463,7 +463,8 @@ mod tests {
 
     #[test]
     fn a_congested_second_bottleneck_is_used_less_and_by_olia_not_at_all() {
-        // With s² = p1/p2 and T a TCP on the first link, T · (5 + 1/(1 + s²)) = 10 and
+        // With s² = p1/p2 and T a TCP on the first link: T · (5 + 1/(1 + s²)) = 10.
+        //
         // T · (10 s + s²/(1 + s²)) = 10: s = 0.5531, T = 1.7344; T/(1 + s²) and T s²/(1 + s²)
         let [first, second] = two_bottlenecks(FluidRule::Lia, 10);
         assert_within(first, 1.3280, 1e-4);

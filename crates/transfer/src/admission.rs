@@ -131,7 +131,7 @@ impl AdmissionError {
     }
 }
 
-/// Lets in who holds the secret.
+/// Lets in peers that hold the secret.
 #[derive(Debug)]
 pub struct Admission {
     secret: Secret,

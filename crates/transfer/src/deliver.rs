@@ -5,10 +5,10 @@
 //!
 //! # Beside, not after
 //!
-//! QUIC asks a silent peer for a sign of life at growing intervals, up to several seconds apart after ten
-//! seconds of silence, so a connection whose links are back may lie still for as long again. So new connections are
-//! tried beside one that is silent, and whichever hears the receiver first goes on; only when a connection is declared
-//! dead is it given up before.
+//! QUIC probes a silent peer at growing intervals, up to several seconds apart after ten seconds of
+//! silence. So a connection whose links are back may lie still for as long again. For this reason
+//! new connections are tried beside one that is silent, and the first that hears the receiver goes
+//! on. An older one is given up before that only if it is declared dead.
 
 use std::time::Duration;
 
@@ -81,7 +81,8 @@ impl Sender {
         })
     }
 
-    /// Waits until nothing has moved for so long while a connection is there. A person who is asked has all the time.
+    /// Waits until a connected transfer has not moved for `patience`; a person's decision may take
+    /// any time.
     async fn stuck(&self, patience: Duration) {
         let progress = self.progress();
         let mut last = (progress.snapshot(), Instant::now());

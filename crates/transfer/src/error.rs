@@ -278,7 +278,7 @@ pub enum ReceiveError {
     /// Nothing can be written there.
     #[error("the file system of {} is read-only: nothing can be written there", .0.display())]
     ReadOnly(PathBuf),
-    /// The file system cannot hold so many files.
+    /// The file system has too few free inodes for the files.
     #[error("too few files can be made in {}: the number needed is {needed}, and its file system has room for {free} \
              (its inodes are used up)", directory.display())]
     NoInodes {

@@ -18,11 +18,12 @@ use tokio::sync::{Mutex, MutexGuard, mpsc, watch};
 use crate::protocol::Digest;
 use crate::skip::Reason;
 
-/// How far the sender of a stream is ahead of what the receiver has confirmed, in bytes: what a path of 1 Gbit/s and
-/// a quarter of a second holds. Either end holds so much of it in memory at most.
+/// Limit on how far a stream's sender is ahead of the receiver's confirmations, in bytes. It is the
+/// bandwidth-delay product of 1 Gbit/s and a quarter of a second. Either end holds at most this
+/// much of it in memory.
 pub(crate) const WINDOW: u64 = 32 << 20;
 
-/// After so much more the sender is told what was passed on, in bytes: often enough that its window stays open.
+/// Bytes passed on before the sender is told again, often enough that its window stays open.
 pub(crate) const CONFIRM_EVERY: u64 = WINDOW / 32;
 
 /// How many pieces are held at most, however small they are.
@@ -45,7 +46,7 @@ impl Window {
         *self.0.borrow()
     }
 
-    /// The receiver has so much from the beginning on.
+    /// The receiver has confirmed the first `bytes`.
     pub(crate) fn confirm(&self, bytes: u64) {
         self.0.send_if_modified(|before| {
             let is_more = bytes > *before;
@@ -126,7 +127,7 @@ impl Feed {
         self.read.load(Ordering::Relaxed)
     }
 
-    /// The receiver has so much from the beginning on; false where it cannot.
+    /// The receiver has confirmed the first `bytes`; false if it cannot have them.
     pub(crate) fn confirm(&self, bytes: u64) -> bool {
         let is_possible = bytes <= self.length();
         if is_possible {

@@ -121,7 +121,7 @@ impl<'a> Books<'a> {
         Ok(true)
     }
 
-    /// The receiver has passed so much on.
+    /// The receiver has passed on the first `bytes` of a file.
     fn confirm(&self, file: u32, bytes: u64) -> Result<(), ProtocolError> {
         let is_possible = match (self.selection.feed(file), self.window) {
             (Some(feed), _) => feed.confirm(bytes),

@@ -58,7 +58,7 @@ pub fn parcel(data: &[u8]) -> Result<Vec<u8>, ProtocolError> {
     Ok(packed)
 }
 
-/// The ranges that a journal notes of a file, of which so many bytes are on the disk.
+/// The ranges that a journal notes of a file with `written` bytes on the disk.
 pub fn noted(journal: &[u8], entry: &Entry, written: u64) -> Option<Vec<(u64, u64)>> {
     part::noted(journal, entry, written).map(|ranges| ranges.to_pairs(usize::MAX))
 }

@@ -63,7 +63,7 @@ impl Purpose {
     }
 }
 
-/// Tells the connections of one run from those of another that holds the same ticket. Who knows it
+/// Tells the connections of one run from those of another that holds the same ticket. Its holder
 /// may take over from a connection of that run, so `Debug` hides it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SenderId([u8; 16]);

@@ -11,7 +11,7 @@ use crate::part;
 use crate::partial::PartNames;
 use crate::words::printable;
 
-/// Unfinished files are left over when nothing has come of them for so long: a month.
+/// Age at which an unfinished file is left over: a month without progress.
 pub const LEFT_OVER_AFTER: Duration = Duration::from_secs(30 * 86_400);
 
 /// An unfinished file that is left over.

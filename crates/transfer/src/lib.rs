@@ -55,15 +55,17 @@
 //! 5. sender: `Tags […]`…, one for each of them, in that order: keyed hashes of their digests (`proof.rs`).
 //! 6. receiver: `Same [files with proofs]`…, `Have {file, ranges}`… (interrupted before), `LeftOut [entries]`… (cannot
 //!    be written), `Begin`.
-//! 7. sender, as records and in no other way: pieces of large files (entry number, offset, data), and
-//!    parcels with whole small files and their tags, runs of zeros, tags of large files that were read to their
-//!    end, ends of streams, and files that are left out, with the reason (`parcel.rs`). The receiver takes them as fast as
-//!    they are written, and the credit of the records holds the sender back: so it bounds all that the
-//!    receiver has not taken, however small the files are.
-//! 8. receiver: `Written(bytes)` now and then; `Done [files with proofs]` when their digests were right, their
-//!    contents are durable and they stand under their names; `Again(file)` when a digest was wrong, once;
-//!    `LeftOut [entries]` for what cannot be written. `Taken {file, bytes}` tells of a stream, or of what is passed on
-//!    in order, how far it has come: the sender keeps within a window of that.
+//! 7. sender, as records and in no other way: pieces of large files (entry number, offset, data),
+//!    and parcels (`parcel.rs`). Parcels hold whole small files and their tags, runs of zeros, tags
+//!    of large files that were read to their end, ends of streams, and files that are left out,
+//!    with the reason. The receiver takes them as fast as they are written, and the credit of the
+//!    records holds the sender back. So the credit bounds all that the receiver has not taken,
+//!    however small the files are.
+//! 8. receiver: `Written(bytes)` now and then; `Done [files with proofs]` when their digests were
+//!    right, their contents are durable and they stand under their names. `Again(file)` when a
+//!    digest was wrong, once; `LeftOut [entries]` for files that cannot be written. `Taken {file,
+//!    bytes}` tells how far a stream, or a file passed on in order, has come: the sender keeps
+//!    within a window of that.
 //! 9. receiver: `Complete`; the sender closes the connection with code 0 and the word "done".
 //! 10. `Failed {fault, text}` from either end, at any time, ends the transfer with one clear error.
 //!

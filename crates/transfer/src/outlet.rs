@@ -256,7 +256,7 @@ impl Passage {
         }
     }
 
-    /// Tells the sender how much was passed on, where that is so much more than it knows.
+    /// Tells the sender how much was passed on, if that is at least `least` more than it knows.
     fn confirm(&mut self, least: u64, events: &mpsc::UnboundedSender<Event>) {
         let written = self.outlet.state().written;
         if written >= self.confirmed + least {

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use crate::protocol::{Digest, ProtocolError};
 use crate::skip::Reason;
 
-/// The object of a record that is a parcel. No manifest has so many entries.
+/// The object number of a record that is a parcel. Manifests never have that many entries.
 pub(crate) const PARCEL: u32 = u32::MAX;
 
 /// Files up to this size travel in parcels, in bytes.

@@ -87,8 +87,8 @@ fn read(partial: &Partial, entry: &Entry, names: &PartNames) -> Option<RangeSet>
     noted(&text, entry, written)
 }
 
-/// The ranges that a journal notes of `entry`, of which so many bytes are on the disk; `None` where it is
-/// none, is that of another file, or notes what cannot be.
+/// The ranges that a journal notes of `entry`, with `written` bytes on the disk. `None` if it is no
+/// journal, is that of another file, or notes impossible ranges.
 pub(crate) fn noted(journal: &[u8], entry: &Entry, written: u64) -> Option<RangeSet> {
     let size = size_of(entry)?;
     let journal: Journal = serde_json::from_slice(journal).ok()?;

@@ -1,8 +1,8 @@
 //! The hidden directory of unfinished files.
 //!
-//! Its files become part of files that are called verified, so it has to be this user's alone:
-//! a directory of somebody else is refused, one that was open to others is closed and emptied, and of
-//! what is found in it only regular files with a single name and the right owner count.
+//! Its files become part of files that are called verified, so it has to be this user's alone. A
+//! directory of another user is refused, and one that was open to others is closed and emptied.
+//! Among its contents only regular files with a single name and the right owner count.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -25,7 +25,7 @@ use crate::source::Identity;
 const LOCK_STEPS: u32 = 50;
 const LOCK_STEP: Duration = Duration::from_millis(100);
 
-/// A file of so many bytes keeps room for the journals, for when the disk is full.
+/// A file of `RESERVE_BYTES` keeps room for the journals, for when the disk is full.
 const RESERVE: &str = "reserve";
 const RESERVE_BYTES: usize = 64 << 10;
 

@@ -268,14 +268,14 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    /// Up to so many files are synced one by one: a sync of the whole device may also have to write
-    /// what other programs have left there.
+    /// Limit on the files that are synced one by one: a sync of the whole device may also have to
+    /// write the data of other programs.
     pub(crate) const ONE_BY_ONE: usize = 8;
 
-    /// A batch of so many files is placed without waiting for more.
+    /// Files in a batch that is placed without waiting for more.
     const FILES_MAX: usize = 4096;
 
-    /// A batch of so many bytes is placed without waiting for more.
+    /// Bytes in a batch that is placed without waiting for more.
     const BYTES_MAX: u64 = 64 << 20;
 
     pub(crate) fn len(&self) -> usize {

@@ -281,7 +281,7 @@ struct Need {
 }
 
 impl Needs {
-    /// A file of which so much is there.
+    /// Adds a file with `present` bytes on the disk.
     fn add(&mut self, destination: &mut Destination, entry: &Entry, present: u64) -> Result<(), ReceiveError> {
         let size = ByteCount::new(entry.size());
         let need = self.of(destination, entry)?;

@@ -141,7 +141,7 @@ impl Progress {
         let _ = self.open.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
     }
 
-    /// The plan has found so much there.
+    /// The plan has found this many bytes there.
     pub(crate) fn add_resumed(&self, bytes: u64) {
         if !self.is_resumed.load(Ordering::Relaxed) {
             self.bytes_resumed.fetch_add(bytes, Ordering::Relaxed);
@@ -168,7 +168,7 @@ impl Progress {
         self.examined_here.load(Ordering::Relaxed)
     }
 
-    /// The peer has read so much at its end.
+    /// The peer has read this many bytes at its end.
     pub(crate) fn set_examined_there(&self, bytes: u64) {
         self.examined_there.store(bytes, Ordering::Relaxed);
     }
@@ -177,7 +177,7 @@ impl Progress {
         self.bytes_done.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// A file of this size does not count any more; so much of it was done.
+    /// A file of this size does not count any more; `done` bytes of it had counted.
     pub(crate) fn leave_out(&self, size: u64, done: u64) {
         self.bytes_total.fetch_sub(size, Ordering::Relaxed);
         self.bytes_done.fetch_sub(done, Ordering::Relaxed);

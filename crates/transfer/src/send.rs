@@ -473,8 +473,9 @@ impl Sender {
     }
 }
 
-/// The books of one connection. What they say was left out is known afterwards, however the conversation ends: where
-/// another connection is quicker this one is dropped, and the other may bring nothing but the word that all is in place.
+/// The books of one connection. They keep the list of left-out entries however the conversation
+/// ends. If another connection is quicker, this one is dropped, and the other may bring nothing but
+/// the word that all is in place.
 struct Kept<'a> {
     ledger: Ledger,
     selection: &'a Selection,

@@ -6,9 +6,9 @@ use tokio::task::JoinHandle;
 /// A pool of workers.
 ///
 /// Work that takes its turns with the rest of a transfer is an `async` function that awaits nothing but channels,
-/// and blocks in between. A thread of its own drives it in the product. The fault simulator drives the same
-/// function among the other tasks of its process: there the disk takes no time, and the same seed gives the same
-/// order of all that happens, which threads would not.
+/// and blocks in between. A thread of its own drives it in the product. The fault simulator drives
+/// the same function among the other tasks of its process. There the disk takes no time, and the
+/// same seed gives the same order of events, which threads would not.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) enum Workers {
     /// A thread for each work.

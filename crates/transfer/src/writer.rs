@@ -74,7 +74,7 @@ pub(crate) enum Command {
 /// An event of the writer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// A stream was taken, so much from its beginning on.
+    /// The first bytes of a stream, up to this count, were taken.
     Taken(u32, u64),
     Done(Vec<(u32, Proof)>),
     Again(u32),
@@ -519,7 +519,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Notes an entry that does not come into its place; so much of it has counted as done.
+    /// Notes an entry that does not come into its place; `done` bytes of it had counted.
     fn note_left_out(&mut self, number: u32, reason: Reason, done: u64) {
         self.skipped.insert(number, reason);
         if self.status[number as usize] != Status::NoFile {

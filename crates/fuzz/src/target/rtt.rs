@@ -24,7 +24,7 @@ const READER: usize = 9_000_000;
 /// How gzip begins.
 pub(crate) const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-/// Up to so many ns, 13 days, a number with a fraction tells one nanosecond from the next in any unit.
+/// Limit of exactness: up to 13 days a number with a fraction resolves nanoseconds in any unit.
 pub(crate) const EXACT_NS: u64 = 1 << 50;
 
 /// Reads a file of any kind, and checks what comes out.

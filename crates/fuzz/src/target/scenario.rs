@@ -40,7 +40,7 @@ pub(crate) static TARGET: Target = Target {
     also: &["scenarios"],
 };
 
-/// As the limits of the format have it: so many flows, and so many links on all their ways together.
+/// The limits of the format: on flows, and on links on all their paths together.
 const FLOWS_MAX: usize = 100_000;
 const HOPS_MAX: usize = 20_000_000;
 

@@ -85,7 +85,7 @@ fn hear(config: Config, mut steps: &[u8]) {
     assert!(sender.status().paths.iter().all(|path| path.loss.is_finite()));
 }
 
-/// The datagrams of so many small packets, repair behind them.
+/// The datagrams of this many small packets, with repair after them.
 fn datagrams(packets: u8) -> Vec<Vec<u8>> {
     let mut sender = Sender::new(Config { deadline: Duration::from_millis(200), ..Config::default() });
     let (path, groups) = ([path(0)], Groups::singletons([PathId::new(0)]));

@@ -71,8 +71,8 @@ fn the_first_path_alone_brings_more_than_the_plan_that_probes_the_others() {
     assert!(alone > best + 15.0, "probing costs {} packets/s", alone - best);
 }
 
-/// Paths of which it is known that they share nothing carry a TCP each: goodput of the first two adds up. Where that is
-/// not so, the stream takes what two TCPs would.
+/// Paths known to share nothing carry a TCP each: goodput of the first two adds up. If they share
+/// after all, the stream takes as much as two TCPs.
 #[test]
 fn separate_paths_need_not_share_what_one_tcp_has() {
     let plan = |members: Vec<Vec<u32>>| {

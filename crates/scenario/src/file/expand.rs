@@ -227,8 +227,8 @@ impl<'f> Expansion<'f> {
         Ok(())
     }
 
-    /// Gives the queues of so many bandwidth-delay products their room: what the link sends in the
-    /// longest round-trip time of the paths over it, or in its own where there are none.
+    /// Sizes the queues that are given in bandwidth-delay products. The round-trip time is the
+    /// longest of the paths over the link, or its own if there are none.
     fn settle_queues(&mut self) -> Result<(), Fault> {
         let open = &self.file.network.open_queues;
         if open.is_empty() {
@@ -261,7 +261,7 @@ impl<'f> Expansion<'f> {
     }
 }
 
-/// The terms of each of so many paths.
+/// The terms of each path.
 fn terms(entry: &FlowEntry, paths: usize) -> Result<Vec<Terms>, Fault> {
     fn checked<T: Clone>(given: &Option<At<Vec<T>>>, key: &'static str, paths: usize) -> Result<Option<Vec<T>>, Fault> {
         match given {

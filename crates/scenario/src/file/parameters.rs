@@ -11,8 +11,8 @@ use super::reader::{Fault, Table, Value};
 use crate::error::Problem;
 use crate::keys::{self, Keys};
 
-/// Detectors do something once in so long at most: more often no path has anything new to say, and a
-/// detector that catches up with a long pause would not end.
+/// Least period of a detector. More often no path has anything new to say, and a detector that
+/// catches up after a long pause would not end.
 const PERIOD_LEAST: Duration = Duration::from_millis(10);
 
 /// The parameters, in the order in which they hold: later ones replace earlier ones. The rest is

@@ -16,7 +16,7 @@ const MAX_PROBABILITY: f64 = 0.1;
 #[derive(Clone, Debug)]
 pub(crate) enum Queue {
     Settled(QueueConfig),
-    /// Drop-tail with room for so many bandwidth-delay products.
+    /// Drop-tail with room for this many bandwidth-delay products.
     Bdp(f64),
 }
 

@@ -45,7 +45,7 @@ fn names_are_taken_as_they_are_written() {
 fn columns_count_characters_and_similar_names_are_found() {
     let text = FILE.replace("to = \"サーバ\"\nvia", "to = \"サーパ\"\nvia");
     let error = ScenarioFile::parse(&text, "имя.toml").unwrap().expand(None).unwrap_err();
-    // Three signs of which one is wrong.
+    // Three characters, one of them wrong.
     assert_eq!(error.to_string(), "имя.toml:20:6: flow.to: there is no node \"サーパ\" (is \"サーバ\" meant?)");
     let text = FILE.replace("from = \"Küche/Bad\"", "from = \"Küche/Bad\", # ü");
     let error = ScenarioFile::parse(&text, "имя.toml").unwrap_err();

@@ -77,7 +77,7 @@ fn scenarios() -> Vec<(String, String)> {
     all
 }
 
-/// The book says what people get who choose nothing in three places, of which none is made from the code.
+/// The guide states the default in three places, none of which is generated from the code.
 #[test]
 fn what_the_book_calls_the_default_is_what_people_get() {
     let live = EngineConfig::live();

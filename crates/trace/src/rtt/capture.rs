@@ -1,8 +1,8 @@
 //! Captured packets, pcap and pcapng: the round-trip times of their TCP connections.
 //!
-//! Each connection gives one series, of the direction in which the round trip is the longer one:
-//! beside the sender that is the path to the receiver and back, and not how long the sender takes
-//! to answer; beside the receiver it is the same path, seen from there.
+//! Each connection gives one series, of the direction in which the round trip is the longer one.
+//! Captured beside the sender, that is the path to the receiver and back, and not the sender's own
+//! delay. Captured beside the receiver it is the same path, seen from there.
 
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -26,7 +26,7 @@ const SAMPLES_MIN: usize = 20;
 /// hundreds.
 const INTERFACES_MAX: usize = 10_000;
 
-/// After so many packets the memory of the connections is counted again.
+/// Packets between two counts of the connections' memory.
 const COUNTED_EVERY: u64 = 1 << 16;
 
 /// Whether a file begins as pcap does: in either order of bytes, in micro- or nanoseconds.

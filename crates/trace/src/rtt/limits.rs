@@ -71,7 +71,7 @@ pub enum TooMuch {
     Value(ByteCount),
 }
 
-/// An input that ends with an error after so many bytes, and remembers it.
+/// An input that ends with an error after a limit of bytes, and remembers it.
 #[derive(Debug)]
 pub(super) struct Bounded<R> {
     input: R,

@@ -2,17 +2,18 @@
 //!
 //! # Source
 //!
-//! A receiver echoes the timestamps of what it got [RFC7323 §3.2]: from a packet to the first one
-//! of the other direction that echoes its timestamp it is one round trip between the observer and
-//! that receiver. While a loss is repaired it echoes that of the last packet before the gap, and so
-//! nothing new [RFC7323 §4.3], though that is when the queue is the fullest.
+//! A receiver echoes the timestamps of the packets that it got [RFC7323 §3.2]. The time from a
+//! packet to the first one of the other direction that echoes its timestamp is one round trip
+//! between the observer and that receiver. During loss recovery the receiver echoes the timestamp
+//! of the last packet before the gap, so nothing new [RFC7323 §4.3], though that is when the queue
+//! is the fullest.
 //!
-//! From a segment to the acknowledgement of its end it is a round trip as well; segments that were sent
-//! twice say nothing [RFC6298 §3]. While a loss is repaired the first block of a selective acknowledgement
-//! ends with the segment that has just arrived, where that is the newest [RFC2018 §4].
+//! From a segment to the acknowledgement of its end it is a round trip as well; segments that were
+//! sent twice give no sample [RFC6298 §3]. During loss recovery the first block of a selective
+//! acknowledgement ends with the segment that has just arrived, if that is the newest [RFC2018 §4].
 //!
-//! Both are taken; where one packet answers in both ways, the shorter of the two times, as an echo may be of
-//! the first of several packets for whose acknowledgement the receiver waited.
+//! Both are taken. If one packet answers in both ways, the shorter of the two times counts: an echo
+//! may be of the first of several packets for whose acknowledgement the receiver waited.
 
 use std::collections::VecDeque;
 

@@ -7,7 +7,8 @@ use crate::{AdmissionError, DeliveryEvent, Progress, Refusal, SenderId};
 
 const SIZE: usize = 48_000_000;
 
-/// A second sender is refused no sooner than this: for so long packets of the first may have waited in a queue.
+/// A second sender is refused no sooner than this, because packets of the first may be queued for
+/// as long.
 const SILENCE_MIN: Duration = Duration::from_secs(3);
 
 async fn until_done(progress: &Progress, bytes: u64) {

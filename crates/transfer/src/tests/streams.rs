@@ -219,7 +219,7 @@ async fn a_slow_reader_holds_the_sender_back() {
     assert!(matches!(error, ReceiveError::BrokeOff { .. }) && !error.is_retryable(), "{error}");
 }
 
-/// It takes so much, and is gone then.
+/// An output that takes this many bytes and is then closed, like `head`.
 struct Head(usize);
 
 impl Write for Head {

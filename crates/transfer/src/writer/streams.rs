@@ -42,7 +42,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Tells the sender how much of a stream is here, where that is so much more than it knows.
+    /// Tells the sender how much of a stream is here, if that is at least `least` more than it
+    /// knows.
     pub(super) fn confirm(&mut self, number: u32, least: u64, events: &mpsc::UnboundedSender<Event>) {
         if !self.manifest.entries()[number as usize].is_stream() {
             return;

@@ -13,7 +13,7 @@ use crate::file::reader::Fault;
 /// The beginning of a parameter within a text; `}` ends it.
 pub(super) const OPENING: &str = "${";
 
-/// Values in their places take at most so many bytes: a file that is written out has no more.
+/// Limit on the bytes of all placed values: a file that is written out has no more.
 const PLACED_BYTES_MAX: usize = 16 << 20;
 
 /// A part of a text.

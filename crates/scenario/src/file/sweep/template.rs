@@ -17,7 +17,8 @@ const KEY: &str = "sweep";
 /// No file has more combinations of values.
 const POINTS_MAX: usize = 10_000;
 
-/// All combinations are read before the first is run: so many bytes, which takes some seconds.
+/// Limit on the bytes of all combinations, which are read before the first is run. This takes some
+/// seconds.
 const READ_BYTES_MAX: usize = 1 << 30;
 
 /// A file as it was parsed, without its parameters, and these.

@@ -50,7 +50,7 @@ struct Budget {
 }
 
 impl Budget {
-    /// The next part that is read may have so many bytes.
+    /// Allows the next part to have this many bytes.
     fn allow(&self, bytes: u64) {
         self.until.set(self.read.get().saturating_add(bytes));
     }
