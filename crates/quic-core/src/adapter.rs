@@ -178,7 +178,7 @@ impl Shared {
         }
     }
 
-    /// The window that noq sees on a path for which the gate is not open.
+    /// The window that noq sees on a path whose gate is not open.
     fn window(&mut self, path: PathId, gate: Gate) -> u64 {
         let is_usable = self.engine.is_usable(path);
         if gate != Gate::Any && is_usable || self.pins_data && matches!(gate, Gate::Only(_)) {

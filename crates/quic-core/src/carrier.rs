@@ -1,10 +1,11 @@
 //! The base of all reliable data: messages, records and streams.
 //!
-//! Each of them is cut into fragments that travel in QUIC's DATAGRAM frames, pinned to a path. QUIC sends none of these
-//! again (RFC 9221, section 5); its acknowledgements say packet by packet what became of them. So what went out in which
-//! packet is noted here ([`InFlight`]), and what was lost, or lies on a path that fell ill, is ordered again by the
-//! sender whose it is. A fragment that was acknowledged has reached the peer's connection, which hands every DATAGRAM
-//! frame to its receiver and drops none.
+//! Each of them is cut into fragments that travel in QUIC's DATAGRAM frames, pinned to a path. QUIC
+//! does not retransmit these (RFC 9221, section 5); its acknowledgements report the fate of each
+//! packet. So the fragments of each packet are noted here ([`InFlight`]). Those that were lost, or
+//! lie on a path that fell ill, are ordered again by their sender. A fragment that was acknowledged
+//! has reached the peer's connection, which hands every DATAGRAM frame to its receiver and drops
+//! none.
 
 mod assembly;
 mod buffer;

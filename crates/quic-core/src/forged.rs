@@ -1,7 +1,8 @@
 //! Packets that carry no proof of the server, and that the stack takes too seriously.
 //!
-//! A client of noq is deaf to the server's Retry once it has seen any other, and ends its handshake at a Version
-//! Negotiation packet. Anybody can make these up who knows an id of the connection. So they are looked at before.
+//! A client of noq ignores the server's Retry once it has seen any other, and ends its handshake at
+//! a Version Negotiation packet. Anybody who knows an id of the connection can forge these, so they
+//! are checked first.
 
 use noq_proto::ConnectionId;
 
@@ -29,7 +30,7 @@ pub(crate) fn early(datagram: &[u8]) -> Option<Early> {
     }
 }
 
-/// Whether the server has sent this Retry, or somebody who has seen the first packet to it.
+/// Whether this Retry comes from the server, or from somebody who has seen the first packet to it.
 pub(crate) fn is_of_server(session: &dyn noq_proto::crypto::Session, first_id: ConnectionId, retry: &[u8]) -> bool {
     // The check sequence is over all of it, wherever the header ends.
     session.is_valid_retry(first_id, &[], retry)

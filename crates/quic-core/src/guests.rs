@@ -1,11 +1,11 @@
-//! How many strangers a listener bears, and which of them go first. Everything here is arithmetic on the
-//! time it is given; `accept.rs` does what it says.
+//! The admission of strangers to a listener: how many, and which of them leave first. Everything
+//! here is arithmetic on the time it is given; `accept.rs` carries it out.
 //!
 //! A *guest* is a connection in its handshake, or one whose peer has not proved itself to the application;
 //! a *resident* has. Residents are never touched. Of guests:
 //!
-//! - Work is done only for so many a second, in total and for each source address: strangers beyond it
-//!   are refused by one small packet.
+//! - The rate of work is limited, in total and for each source address: strangers beyond it are
+//!   refused by one small packet.
 //! - While more than a few have not shown that they receive at their address, new ones must show that
 //!   first (a Retry packet [RFC9000 §8.1.2]), which costs the listener no memory. So forged addresses use
 //!   up nobody's budget.
@@ -30,10 +30,10 @@ const UNVALIDATED_MAX: usize = 8;
 /// Handshakes of strangers, in total. One takes about half a millisecond of one processor.
 const STRANGERS: Rate = Rate { per_second: 100, burst: 64 };
 
-/// Handshakes of one stranger's address: whoever tries a wrong ticket by hand stays below it.
+/// Handshakes of one stranger's address; someone who tries a wrong ticket by hand stays below it.
 const STRANGER: Rate = Rate { per_second: 4, burst: 16 };
 
-/// Handshakes of the invited, in total. Marks can be copied by who sees them, so they are bounded too.
+/// Handshakes of the invited, in total. Observers can copy marks, so they are bounded too.
 const INVITED: Rate = Rate { per_second: 200, burst: 128 };
 
 /// Handshakes of one invited address: several paths, tried several times a second.
@@ -175,7 +175,7 @@ pub struct Guests {
 }
 
 impl Guests {
-    /// A house with room for so many connections, guests included.
+    /// A list with room for this many connections, guests included.
     pub fn new(connections_max: usize, now: Instant) -> Self {
         Self {
             connections_max,

@@ -1,4 +1,4 @@
-//! An address that a path can start from, as whoever knows the machine describes it.
+//! An address that a path can start from, as the host describes it.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -14,7 +14,7 @@ pub enum Unusable {
     LinkLocal,
     /// The interface is down, or has no carrier.
     Down,
-    /// The largest packets that leave through the interface, of so many bytes, are smaller than QUIC needs.
+    /// The interface's MTU, given here in bytes, is smaller than QUIC needs.
     SmallPackets(u32),
     /// It was not among those asked for.
     NotSelected,

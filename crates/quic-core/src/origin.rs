@@ -1,8 +1,8 @@
 //! Where an endpoint has from what it cannot compute: what is random, and the cryptography that rests on it.
 //!
 //! The product has one origin, the system, and no way to name another: [`Endpoint::new`](crate::Endpoint::new)
-//! asks for none. Who simulates wants the same run from the same seed, and turns on the feature `simulation`
-//! for a constructor that asks.
+//! asks for none. A simulation needs the same run from the same seed, and turns on the feature
+//! `simulation` for a constructor that asks.
 
 use std::fmt;
 

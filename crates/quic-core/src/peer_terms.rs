@@ -1,8 +1,9 @@
-//! The terms of paths, told to the peer: who pays for a path may be the end to which the data comes.
+//! The terms of paths, told to the peer: the end that receives data may be the one that pays for a
+//! path.
 //!
-//! A person says of a modem that it is a backup, costs something, or carries so much at most. What arrives over it the
-//! other end sends, so it is told, and heeds it as if it had been said there. It is never asked for more than it would
-//! send by itself.
+//! A user marks a modem as a backup, or gives it a cost or a cap. The other end sends the data that
+//! arrives over it, so it is told, and applies the terms as its own. It is never asked for more
+//! than it would send by itself.
 //!
 //! In a QUIC datagram: the kind (1 byte), then an entry for each path. An entry has four fields, numbers big-endian:
 //!

@@ -35,12 +35,12 @@ pub(crate) fn write(counts: &[(PathId, u64)]) -> Bytes {
     datagram.freeze()
 }
 
-/// A padded receipt has at least so many bytes. Three times that is the least datagram with which an address is asked
-/// whether the peer receives there [RFC9000 §8.1] [RFC9000 §8.2.1].
+/// Least size of a padded receipt, in bytes. Three times that is the least datagram that validates
+/// an address [RFC9000 §8.1] [RFC9000 §8.2.1].
 const PADDED_MIN: usize = 400;
 
-/// By how much what is in flight may exceed a path's window before receipts are padded no more: thirty of them, in which a
-/// peer's question has its price ten times.
+/// Excess of data in flight over a path's window above which receipts are not padded. It is thirty
+/// receipts, the price of ten address validations.
 pub(crate) const PADDED_BEYOND: ByteCount = ByteCount::new(30 * PADDED_MIN as u64);
 
 /// The same receipt in a larger datagram: it says all several times.

@@ -76,7 +76,7 @@ const NO_APPLICATION_PROTOCOL: u8 = 120;
 pub enum Verify {
     /// It has this fingerprint.
     Fingerprint(Fingerprint),
-    /// Somebody who is trusted vouches for it and for the name in it.
+    /// A trusted authority vouches for it and for the name in it.
     Authority(Authority),
     /// Nothing: whoever sits in between can read and change everything. For interoperability runs, and refused
     /// where Fairpath's own protocol is spoken.
@@ -153,7 +153,8 @@ impl FromStr for Fingerprint {
 /// A key and its certificate.
 pub struct Identity {
     certificate: CertificateDer<'static>,
-    /// The certificates of those who vouch for it, each signed by the next. A certificate of ours has none.
+    /// The certificates of its authorities, each signed by the next. A certificate of ours has
+    /// none.
     authorities: Vec<CertificateDer<'static>>,
     key: PrivatePkcs8KeyDer<'static>,
 }
@@ -246,9 +247,9 @@ pub(crate) fn provider() -> Arc<CryptoProvider> {
     Arc::new(CryptoProvider { cipher_suites, ..rustls::crypto::ring::default_provider() })
 }
 
-/// The ciphers, the one that is liked best first. Keys come from X25519, whose strength is that of AES-128
-/// [RFC7748 §1], so that a longer one costs four more rounds for each block and protects no better. Without AES in hardware
-/// ChaCha20 is about three times as fast [RFC8439 §1]. Who connects is heeded.
+/// The ciphers, in order of preference; the client's order decides. Keys come from X25519, whose
+/// strength is that of AES-128 [RFC7748 §1]. A longer key costs four more rounds for each block and
+/// protects no better. Without AES in hardware ChaCha20 is about three times as fast [RFC8439 §1].
 fn suites(has_aes: bool) -> [SupportedCipherSuite; 3] {
     match has_aes {
         true => [TLS13_AES_128_GCM_SHA256, TLS13_CHACHA20_POLY1305_SHA256, TLS13_AES_256_GCM_SHA384],

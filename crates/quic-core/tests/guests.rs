@@ -1,4 +1,5 @@
-//! How much memory those take who have not proved themselves. The only test here: it counts that of its process.
+//! The memory that peers take before they have proved themselves. The only test here: it counts
+//! that of its process.
 
 mod common;
 

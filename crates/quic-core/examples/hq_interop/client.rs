@@ -11,8 +11,8 @@ use noq_proto::{ConnectionHandle, Dir, StreamId};
 
 use super::host::{HQ, Role};
 
-/// For so long more paths are waited for after the last was opened: a challenge may be lost, and asked for again at
-/// growing intervals.
+/// How long more paths are awaited after the last was opened: a challenge may be lost, and asked
+/// for again at growing intervals.
 const OPEN_WITHIN: Duration = Duration::from_secs(3);
 
 /// The bytes received before a path is closed or made a backup, so that slow start is mostly over.

@@ -60,7 +60,7 @@ impl Shared {
         }
     }
 
-    /// Shows noq's pacer by what to pace. Where there is a host the pacing is the engine's.
+    /// Shows noq's pacer the window and rate to pace by. On a host the engine itself paces.
     pub(super) fn show(&mut self, path: PathId, metrics: &mut ControllerMetrics) {
         if self.is_alone {
             let verdict = self.engine.verdict(path, self.now);
@@ -153,7 +153,7 @@ mod tests {
         }
     }
 
-    /// Two paths send as much as they may for so long, over the links of these numbers.
+    /// Two paths send as much as they may for this time, over the links of these numbers.
     fn run(over: [usize; 2], span: Duration) -> (Controllers, [Sender; 2], Instant) {
         let controllers = Controllers::new(&EngineConfig::live()).unwrap();
         let begun = Instant::now();

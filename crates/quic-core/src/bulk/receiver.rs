@@ -124,7 +124,8 @@ impl Receiver {
         receiver
     }
 
-    /// Changes the window. What was promised is kept: a smaller one holds back new credit until so much was taken.
+    /// Changes the window. Promised credit stays valid: a smaller window holds back new credit
+    /// until the excess was taken.
     pub fn set_window(&mut self, window_bytes: u64, window_records: u64) {
         self.window = Credit { bytes: window_bytes.max(WINDOW_BYTES_MIN), records: window_records.max(1) };
         self.raise_limit();
@@ -176,8 +177,8 @@ impl Receiver {
         Some(record)
     }
 
-    /// Moves the record that was complete first to somebody who keeps it. It counts against the window until it is
-    /// [released](Receiver::release).
+    /// Moves the record that was complete first to a caller that keeps it. It counts against the
+    /// window until it is [released](Receiver::release).
     pub(crate) fn hand_over(&mut self) -> Option<Record> {
         self.complete.pop_front()
     }

@@ -137,9 +137,10 @@ impl Sender {
         self.fragment(RecordRange { record, start, end, why: Why::New })
     }
 
-    /// For the tail: a copy, to go on `path`, of what is in flight on another path for which `slower` holds. It gives
-    /// one only where [`Sender::next`] has nothing to send. Each fragment is copied once at most and a copy never,
-    /// unless it is lost; the one that was sent last comes first, because it would arrive last.
+    /// For the tail: a copy, to go on `path`, of a fragment in flight on another path that `slower`
+    /// accepts. It gives one only if [`Sender::next`] has nothing to send. Each fragment is copied
+    /// once at most and a copy never, unless it is lost. The one that was sent last comes first,
+    /// because it would arrive last.
     pub fn reinject(&mut self, path: PathId, room: usize, slower: impl Fn(PathId) -> bool) -> Option<Fragment> {
         let space = space(room)?;
         if self.has_next() {

@@ -18,12 +18,12 @@ pub(crate) struct Assembly {
 }
 
 impl Assembly {
-    /// Nothing of `length` bytes, for which memory is taken as they come.
+    /// An empty assembly of `length` bytes, whose memory is taken as they come.
     pub(crate) fn new(length: u32) -> Self {
         Self { data: BytesMut::new(), taken: 0, come: Coverage::new(length) }
     }
 
-    /// Nothing of `length` bytes, for which memory is taken now.
+    /// An empty assembly of `length` bytes, whose memory is taken now.
     pub(crate) fn allocated(length: u32) -> Self {
         Self { data: BytesMut::with_capacity(length as usize), ..Self::new(length) }
     }

@@ -1,15 +1,16 @@
 //! A server sends to an address that has not shown that it receives there at most three times what came from it
 //! [RFC9000 §9.3].
 //!
-//! The stack moves a path to whatever address the newest packet came from, and asks there whether the peer is there. A
-//! question is a datagram of 1,200 bytes, which leaves as soon as a single byte may: one copied packet of 33 bytes drew
-//! two of them. So the datagrams that are too many are kept from leaving here. The first of them waits until enough has
-//! come.
+//! The stack moves a path to the source address of the newest packet, and validates that address. A
+//! challenge is a datagram of 1,200 bytes, which leaves as soon as a single byte may: one copied
+//! packet of 33 bytes drew two of them. So datagrams beyond the limit are kept from leaving here.
+//! The first of them waits until enough has come.
 //!
-//! There is one exception. The network translates the addresses of most clients, and gives them another port now and
-//! then. A client that receives more than it sends would not be found again for seconds, or not before the stack has given
-//! up asking. So other ports of a host at which the peer receives are asked whatever came from there, in one datagram a
-//! second. Who forges that host's address draws no more than this, and to nobody but the peer.
+//! There is one exception. The network translates the addresses of most clients, and gives them
+//! another port now and then. A client that receives more than it sends would not be found again
+//! for seconds, or not before the stack has given up. So other ports of a host at which the peer
+//! receives are challenged without this limit, in one datagram a second. A forger of that host's
+//! address draws no more than this, and to nobody but the peer.
 
 use std::net::{IpAddr, SocketAddr};
 

@@ -87,7 +87,7 @@ impl Datagrams {
         }
     }
 
-    /// Whether the head, which waited so long, is dropped [RFC8289 §5].
+    /// Whether CoDel drops the head, which waited this long [RFC8289 §5].
     fn is_to_drop(&mut self, now: Instant, waited: Duration) -> bool {
         if waited < TARGET || self.waiting.is_empty() {
             self.above_until = None;
@@ -127,8 +127,9 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    /// Datagrams come `each` apart and leave one a millisecond, for so many milliseconds: how many were dropped of those
-    /// that found room, and the longest wait in the second half.
+    /// Runs `millis` milliseconds in which datagrams come `each` apart and leave one a millisecond.
+    /// Returns how many of those that found room were dropped, and the longest wait in the second
+    /// half.
     fn run(each: Duration, millis: u32) -> (usize, Duration) {
         let (dropped, _, longest) = run_with(each, millis, None);
         (dropped, longest)

@@ -31,7 +31,8 @@ impl Connection {
         if let Some(policy) = &mut self.policy {
             policy.on_source(remote);
         }
-        // The peer would count as arrived what is acknowledged now, and those who have the streams never got it.
+        // The peer would count data acknowledged now as arrived, and its readers would never get
+        // it.
         if self.lanes.are_streams_gone() {
             return;
         }

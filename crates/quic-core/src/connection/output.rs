@@ -38,7 +38,7 @@ const CLOSES_MAX: u8 = 2;
 /// that it asks there, each path has one.
 const TAKEN_BACK_MAX: usize = 16;
 
-/// The datagrams that wait, and who may send out of turn.
+/// The datagrams that wait, and the paths that may send out of turn.
 #[derive(Debug, Default)]
 pub(super) struct Output {
     /// Paths that have to say something for themselves, whatever their windows.
@@ -51,8 +51,8 @@ pub(super) struct Output {
     copies: PendingCopies,
     /// The datagrams in the stack's queue.
     queue: Queue,
-    /// The path on which the last packet of data left as picked, with nothing else to be sent, and nothing has
-    /// happened since: what is picked for it leaves on it.
+    /// The path on which the last packet of data left as picked, with nothing else to be sent. If
+    /// nothing has happened since, the next packet picked for it leaves on it.
     pub(super) smooth: Option<EnginePath>,
     /// The frames that the stack may have pending, as far as is known.
     pub(super) pending_frames: PendingFrames,
@@ -359,8 +359,9 @@ impl Connection {
         !self.output.datagrams.is_empty() || self.lanes.have_data()
     }
 
-    /// Puts what is to leave next on the path into the stack's queue: what fills up to `packets_max` packets. How
-    /// many they are.
+    /// Loads the stack's queue with the next datagrams for the path, enough for up to `packets_max`
+    /// packets.
+    /// Returns the number of packets.
     fn load(&mut self, path: EnginePath, packets_max: usize, now: Instant) -> NonZeroUsize {
         let Some(room) = self.quic.datagrams().max_size() else { return NonZeroUsize::MIN };
         if self.load_control(room) {
@@ -476,8 +477,8 @@ impl Connection {
         lanes.reinject(path, room, |other| engine.smoothed_rtt(other).is_some_and(|rtt| rtt > own))
     }
 
-    /// Asks the stack for so many packets with the gates as they are, and notes what they carried. Those that may not
-    /// leave are taken back, and the next ones asked for.
+    /// Asks the stack for up to `packets_max` packets with the gates as they are, and notes their
+    /// contents. Packets that may not leave are taken back, and the next ones asked for.
     pub(super) fn emit(&mut self, now: Instant, packets_max: NonZeroUsize, buffer: &mut Vec<u8>) -> Option<Transmit> {
         for _ in 0..TAKEN_BACK_MAX {
             let transmit = self.make(now, packets_max, buffer)?;

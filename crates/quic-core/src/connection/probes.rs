@@ -6,7 +6,7 @@ use web_time::Instant;
 use super::Connection;
 
 impl Connection {
-    /// Probes the paths for which it is time.
+    /// Probes the paths whose probes are due.
     pub(super) fn probe(&mut self, now: Instant) {
         while let Some((_, path)) = self.engine.probe_due().filter(|(at, _)| *at <= now) {
             self.engine.note_probe(path);

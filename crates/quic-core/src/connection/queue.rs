@@ -148,8 +148,8 @@ impl Queue {
         self.only_division(gone, packets).map_or(Division::Unknown, Division::BySize)
     }
 
-    /// Whether the first `gone` left in the packets for which they were put in, with no frames beside them: then
-    /// what the packets have beside their frames differs by little.
+    /// Whether the first `gone` left in the packets that they were put in for, with no frames
+    /// beside them. Then the packets' overheads differ by little.
     fn left_as_filled(&self, gone: usize, packets: &[Left]) -> bool {
         let entries = || self.entries.range(..gone);
         if !entries().last().is_some_and(|last| last.fills_packet) {
@@ -201,7 +201,8 @@ fn earliest(datagrams: impl Iterator<Item = usize>, mut rooms: impl Iterator<Ite
     Some(found)
 }
 
-/// How much a DATAGRAM frame of so many bytes takes in a packet: with its type and its length (RFC 9221, section 4).
+/// The size of a DATAGRAM frame with this payload, with its type and its length (RFC 9221, section
+/// 4).
 pub(super) fn frame(bytes: usize) -> usize {
     let length = if bytes < 64 { 1 } else { 2 };
     1 + length + bytes

@@ -15,8 +15,8 @@ use web_time::{Duration, Instant};
 use super::Connection;
 use crate::transport::IDLE_TIMEOUT;
 
-/// After so long without a word the peer is gone: the idle timeout, and a second in which the stack, which begins to
-/// count a little later, finds that itself.
+/// Silence after which the peer is gone: the idle timeout, and a second in which the stack, which
+/// begins to count a little later, finds that itself.
 const SILENCE_MAX: Duration = IDLE_TIMEOUT.saturating_add(Duration::from_secs(1));
 
 /// Between two looks no more than this counts: what lies further apart is that this host stood still, and then what

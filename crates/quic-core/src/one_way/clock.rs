@@ -16,11 +16,12 @@ use super::micros;
 /// be smaller.
 pub(super) const FIRST_DELAY: Duration = Duration::from_secs(1);
 
-/// No sample is said to be later: no packet is on its way for so long, and a peer that says so errs or
-/// lies.
+/// Limit on the delay of a sample: no packet is in flight for as long, so a peer that reports more
+/// errs or lies.
 pub(super) const DELAY_MAX: Duration = Duration::from_secs(600);
 
-/// Two clocks drift by one part of so many at most: each by 100 millionths, which is poor for a quartz.
+/// Limit on the relative drift of two clocks: one part in this many. Each may drift by 100 ppm,
+/// which is poor for a quartz.
 const DRIFT: i64 = 5_000;
 
 /// When a datagram left and was heard of, by the clock here, and when it came, by the clock there; in µs since any

@@ -94,7 +94,7 @@ impl Departures {
         }
     }
 
-    /// Chooses what is noted from now on by how much left.
+    /// Chooses, by the rate of departures, the share of them to note from now on.
     fn choose(&mut self, now: Instant) {
         let took = now.saturating_duration_since(self.since).as_micros().max(1);
         let per_second = u128::from(self.count) * 1_000_000 / took;
@@ -186,8 +186,9 @@ mod tests {
         assert!((1..=ARRIVALS_MAX).contains(&kept), "{kept}");
     }
 
-    /// Datagrams that leave `per_second` for a second and come 400 ms later. Of what is reported of them every 50 ms in
-    /// so many entries: how many there are in each report, and how many of them the sender knows.
+    /// Datagrams leave `per_second` for a second and arrive 400 ms later; a report of at most
+    /// `entries` goes every 50 ms.
+    /// Returns for each report its number of entries, and how many of them the sender knows.
     fn reported(per_second: u64, entries: usize) -> Vec<(usize, usize)> {
         let begun = Instant::now();
         let (mut departures, mut arrivals) = (Departures::new(begun), Arrivals::default());

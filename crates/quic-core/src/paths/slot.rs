@@ -12,7 +12,7 @@ use super::meter::Meter;
 use super::report::{PathReport, PathState};
 use crate::pairs::Pair;
 
-/// The most numbers of former paths that are remembered, for whoever has heard of them.
+/// Limit on the numbers of former paths that are remembered, in case the peer still names them.
 const NUMBERS_MAX: usize = 16;
 
 /// One interface pair.

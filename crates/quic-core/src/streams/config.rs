@@ -48,7 +48,7 @@ impl Default for StreamsConfig {
 pub struct Budget(Arc<AtomicU64>);
 
 impl Budget {
-    /// A budget of so much.
+    /// A budget of this many bytes.
     pub fn new(bytes: ByteCount) -> Self {
         Self(Arc::new(AtomicU64::new(bytes.get())))
     }
@@ -58,7 +58,7 @@ impl Budget {
         ByteCount::new(self.0.load(Ordering::Relaxed))
     }
 
-    /// Takes up to so much; how much it was.
+    /// Takes up to this many bytes, and returns how many.
     pub(super) fn take(&self, bytes: u64) -> u64 {
         let mut taken = 0;
         let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {

@@ -35,7 +35,7 @@ impl StreamsToken {
     pub(crate) const LEN: usize = 16;
 }
 
-/// It is a secret: who knows it and is let in may take the streams over.
+/// It is a secret: a peer that knows it and is let in may take the streams over.
 impl std::fmt::Debug for StreamsToken {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("StreamsToken")

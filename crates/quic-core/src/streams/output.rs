@@ -140,8 +140,8 @@ impl Streams {
         Some((datagram, StreamDatagram { what: What::Piece(id, piece), why }))
     }
 
-    /// For the tail: a copy, to go on `path`, of what is in flight on another path for which `slower` holds. Only where
-    /// nothing else can be sent, and of each piece once.
+    /// For the tail: a copy, to go on `path`, of data in flight on another path that `slower`
+    /// accepts. It gives one only if nothing else can be sent, and of each piece once.
     pub(crate) fn reinject(
         &mut self,
         path: PathId,

@@ -8,7 +8,8 @@ use super::error::StreamsError;
 use super::window::Window;
 use crate::carrier::Assembly;
 
-/// Data is put together in blocks of so much, in bytes. A large part of one is handed out without being copied.
+/// Size of the blocks in which data is assembled, in bytes. A large part of one is handed out
+/// without a copy.
 const BLOCK: u32 = 32 << 10;
 
 /// Memory for a block is taken at once for pieces of this length and more, in bytes, once a stream had a whole block:
@@ -91,7 +92,7 @@ impl RecvHalf {
         self.highest - self.read
     }
 
-    /// Takes data in. By how much the furthest byte moved.
+    /// Takes data in. Returns how far the furthest byte moved.
     pub(super) fn on_data(&mut self, id: u64, offset: u64, data: &[u8], is_last: bool) -> Result<u64, StreamsError> {
         let end = offset.saturating_add(data.len() as u64);
         self.check(id, end, is_last)?;
@@ -108,7 +109,7 @@ impl RecvHalf {
         Ok(moved)
     }
 
-    /// The peer gave up after `end` bytes. By how much the furthest byte moved.
+    /// The peer gave up after `end` bytes. Returns how far the furthest byte moved.
     pub(super) fn on_reset(&mut self, id: u64, code: u64, end: u64) -> Result<u64, StreamsError> {
         self.check(id, end, true)?;
         let moved = end - self.highest;

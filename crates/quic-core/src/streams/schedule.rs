@@ -39,7 +39,7 @@ impl Default for Schedule {
 }
 
 impl Schedule {
-    /// Packets have room for so many bytes.
+    /// Notes that packets have room for this many bytes.
     pub(super) fn fit(&mut self, room: usize) {
         self.quantum = self.quantum.max(i64::try_from(room).unwrap_or(QUANTUM));
     }
@@ -78,7 +78,7 @@ impl Schedule {
         self.new.len() > 1 || first.is_some_and(|deficit| *deficit > 0)
     }
 
-    /// The stream has sent so much.
+    /// Charges the stream for bytes that it has sent.
     pub(super) fn charge(&mut self, id: u64, bytes: usize) {
         if let Some(deficit) = self.deficits.get_mut(&id) {
             *deficit -= bytes as i64;

@@ -99,7 +99,7 @@ pub struct Streams {
     pub(super) window: Window,
     /// Its part of the budget.
     pub(super) borrowed: u64,
-    /// By how much windows of streams are larger than they began.
+    /// Growth of all windows of streams beyond their first sizes, in bytes.
     pub(super) grown: u64,
     pub(super) round_trip: Duration,
     pub(super) due: BTreeSet<Due>,
@@ -175,7 +175,7 @@ impl Streams {
         }
     }
 
-    /// The slowest round trip of the paths in use, for which windows are sized.
+    /// Sets the round trip that windows are sized for: the slowest of the paths in use.
     pub(crate) fn set_round_trip(&mut self, round_trip: Duration) {
         self.round_trip = round_trip;
     }
@@ -235,7 +235,7 @@ impl Streams {
         self.write_up_to(id, data.len(), |room| Bytes::copy_from_slice(&data[..room]))
     }
 
-    /// Writes the first bytes of so many, as many as there is room for.
+    /// Writes as many of the `length` bytes as there is room for, from the first on.
     fn write_up_to(
         &mut self,
         StreamId(id): StreamId,
@@ -454,7 +454,7 @@ impl Streams {
         (id & 1 == 1) == self.is_server
     }
 
-    /// The application has taken so much, or does not want it.
+    /// The application has taken this many bytes, or does not want them.
     pub(super) fn on_taken(&mut self, bytes: u64) {
         let growth = self.window.on_taken(bytes, self.now, self.round_trip);
         self.grow(growth);

@@ -32,7 +32,7 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    /// How much may be written now, where so many streams have `much` unsent.
+    /// How much may be written now, with `much` streams that have much unsent data.
     pub(super) fn room(&self, much: usize) -> u64 {
         bound(much).saturating_sub(self.send.unsent())
     }
@@ -44,7 +44,7 @@ impl Stream {
     }
 }
 
-/// How much a stream may have unsent where so many have `much`.
+/// Limit on the unsent data of a stream, with `much` streams that have much of it.
 fn bound(much: usize) -> u64 {
     (UNSENT_ALL / much.max(1) as u64).clamp(UNSENT_EACH, UNSENT_ONE)
 }

@@ -1,4 +1,5 @@
-//! How much a receiver lets a peer send ahead of what was taken, and how that grows.
+//! The window of a receiver, which bounds how far a peer may send ahead of the reader, and its
+//! growth.
 
 use fairpath_engine::Timestamp;
 use web_time::Duration;
@@ -55,7 +56,7 @@ impl Window {
         self.taken
     }
 
-    /// Notes that `bytes` were taken. By how much the window should grow.
+    /// Notes that the reader has taken `bytes`. Returns the growth that the window wants.
     pub(super) fn on_taken(&mut self, bytes: u64, now: Timestamp, round_trip: Duration) -> u64 {
         let round_trip = round_trip.max(ROUND_MIN);
         let Round { begun, before, size } =
@@ -84,7 +85,7 @@ impl Window {
         self.raise();
     }
 
-    /// By how much it may grow still.
+    /// The growth that the window may still have.
     pub(super) fn growth_left(&self) -> u64 {
         self.most - self.size
     }
@@ -115,7 +116,8 @@ impl Window {
 mod tests {
     use super::*;
 
-    /// A reader that takes all that a sender sends, which has so much for each round trip at most.
+    /// The window after `rounds` of a sender limited to `rate_per_round`, and a reader that takes
+    /// everything.
     fn size_after(rounds: u64, rate_per_round: u64, round_trip: Duration) -> u64 {
         let mut window = Window::new(64_000, 16_000_000, 64_000);
         for round in 0..rounds {
@@ -140,7 +142,8 @@ mod tests {
         assert_eq!(size_after(100, u64::MAX, round_trip), 16_000_000, "the most");
     }
 
-    /// The size after a second in which a reader takes something every so many milliseconds, where round trips are 640.
+    /// The window after a second with a reader that takes data every `every` milliseconds, at round
+    /// trips of 640 ms.
     fn size_after_a_second(mut window: Window, every: u64, take: impl Fn(&Window) -> u64) -> u64 {
         for ms in (0..1_000).step_by(every as usize) {
             let bytes = take(&window);

@@ -69,8 +69,9 @@ impl Authority {
 }
 
 impl Identity {
-    /// The identity of a certificate and its key, as they stand in PEM files. The certificates of those who vouch for it
-    /// follow it. Whether certificate and key belong together is found out where an endpoint is made.
+    /// The identity of a certificate and its key, as they stand in PEM files. The certificates of
+    /// its authorities follow it. Whether certificate and key belong together is found out when an
+    /// endpoint is made.
     pub fn from_pem(certificates_pem: &[u8], key_pem: &[u8]) -> Result<Self, BadPem> {
         let mut chain = certificates(certificates_pem)?;
         let key = PrivatePkcs8KeyDer::from_pem_slice(key_pem).map_err(|_| BadPem::NoKey)?;

@@ -54,8 +54,8 @@ impl Pair {
         }
     }
 
-    /// Lets so many datagrams arrive, in turns of all that the ends have to say; the last may be damaged in some
-    /// quarter of it, so that of several packets in it some are good.
+    /// Lets this many datagrams arrive, in turns of everything that the ends have to send. A
+    /// quarter of the last one may be damaged, so that some of several packets in it are good.
     fn exchange(&mut self, datagrams: usize, damaged: Option<usize>) {
         let mut arrived = 0;
         for turn in 0..20 {

@@ -42,7 +42,7 @@ pub(super) struct Ways {
     revision: Option<u64>,
     /// Paths that were closed before the peer can have seen them.
     wasted: usize,
-    /// The addresses here of which it was said that they lead nowhere.
+    /// Addresses here that were reported to lead nowhere.
     told: Vec<IpAddr>,
     /// Whether no path answers: the peer may have moved.
     pub(super) is_lost: bool,
