@@ -56,12 +56,12 @@ struct Place {
     /// When the handshake must be over; `None`: it is.
     until: Option<Instant>,
     is_resident: bool,
-    /// Its first packet was marked by who knows the ticket: a sender that tries several ways at a time, and drops those
-    /// that it does not need.
+    /// Its first packet had the mark of a holder of the ticket: a sender that tries several paths
+    /// at a time, and drops those that it does not need.
     is_invited: bool,
 }
 
-/// The guest list, and what is counted on admission. What it lets in is the driver's to say.
+/// The guest list, and the counters of admission. The driver carries out its decisions.
 #[derive(Debug)]
 pub(crate) struct AdmissionControl<Connection> {
     pub(crate) config: Arc<AcceptConfig>,
@@ -83,7 +83,7 @@ pub(crate) struct Decision {
 }
 
 impl<Connection> AdmissionControl<Connection> {
-    /// Admission with room for so many connections, and where those come out that were let in.
+    /// Admission with room for this many connections, and the channel of those that were let in.
     pub(crate) fn new(config: AcceptConfig, connections_max: usize) -> (Self, mpsc::Receiver<Connection>) {
         // There is a slot for every connection there may be.
         let (sender, accepted) = mpsc::channel(connections_max.max(GUESTS_MAX));

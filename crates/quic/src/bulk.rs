@@ -1,4 +1,4 @@
-//! Endless bulk data and somebody who counts it: what measurements send.
+//! Endless bulk data and a receiver that counts it, for measurements.
 
 use bytes::Bytes;
 use fairpath_engine::ByteCount;

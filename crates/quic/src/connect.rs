@@ -31,8 +31,8 @@ use crate::sockets::Sockets;
 /// How long a handshake is given.
 const ATTEMPT: Duration = Duration::from_secs(4);
 
-/// How long a peer that has too much to do is asked again, and how long it is left alone in between. Shorter
-/// than a handshake is given, so that who reads the error knows why.
+/// How long a busy peer is asked again, and the pause in between. Shorter than the time for a
+/// handshake, so that the error names the reason.
 const BUSY: Duration = Duration::from_secs(3);
 const BUSY_PAUSE: Duration = Duration::from_millis(100);
 
@@ -282,7 +282,8 @@ impl Race {
             && !self.begun.iter().any(answers)
     }
 
-    /// Begins the next handshake. Where there is none to begin, who is late is asked whether he is there.
+    /// Begins the next handshake. If there is none to begin, peers that are late are asked whether
+    /// they are there.
     fn begin_next(&mut self) -> Result<(), Error> {
         let Some(pair) = self.candidates.next(&self.begun) else {
             let late: Vec<Pair> = self.running.iter().map(|(pair, _)| pair.clone()).collect();

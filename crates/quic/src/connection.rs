@@ -272,7 +272,7 @@ impl Connection {
         closed(&self.0.link).await
     }
 
-    /// The same for who does not keep it open meanwhile.
+    /// The same, without keeping the connection open meanwhile.
     pub fn on_closed(&self) -> impl Future<Output = ConnectionError> + Send + use<> {
         let link = self.0.link.clone();
         async move { closed(&link).await }
@@ -287,7 +287,7 @@ impl Connection {
         self.nudge();
     }
 
-    /// A view of it that does not keep it open, for who looks on in a simulation.
+    /// A view of it that does not keep it open, for observers in a simulation.
     #[cfg(feature = "simulation")]
     pub fn observer(&self) -> Observer {
         Observer(Arc::downgrade(&self.0))

@@ -1,5 +1,5 @@
-//! Drives an endpoint in real time: reads its sockets, hands what came to the core, sends what the core has to
-//! send, and wakes who waits.
+//! Drives an endpoint in real time: reads its sockets, hands arrivals to the core, sends the core's
+//! packets, and wakes the tasks that wait.
 //!
 //! One task reads the sockets of an endpoint. It asks the router whose each datagram is and hands it over. Each connection
 //! has a task of its own, which takes in what came, makes packets and sends them: so an endpoint uses as many cores as it

@@ -1,8 +1,9 @@
 //! The machine that an endpoint runs on: this one, or in the fault simulator one that is simulated.
 //!
-//! Or on this one with sockets that the program gives. What an endpoint takes from the system stands here: addresses, sockets, randomness, the size of packets. Where
-//! the feature `simulation` is on, all of it may come from somewhere else, and everything above (the driver, the
-//! connection, who watches the interfaces, who asks for answers) stays as it is.
+//! It may also be this machine with sockets that the program gives. Everything that an endpoint
+//! takes from the system stands here: addresses, sockets, randomness, the size of packets. With the
+//! feature `simulation` all of it may come from elsewhere. Everything above stays as it is: the
+//! driver, the connection, the observers of the interfaces.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};

@@ -18,7 +18,7 @@ use crate::stream_fault::StreamFault;
 /// The code with which a connection is closed whose streams go on on another.
 pub(super) const MOVED: u32 = 0x1f2;
 
-/// Where streams are, who has halves of them, and who waits for something on them.
+/// The connection that streams are on, their halves, and the tasks that wait for something on them.
 #[derive(Debug, Default)]
 pub(crate) struct Home {
     /// That of the connection that they began on.
@@ -36,8 +36,8 @@ pub(crate) trait Keeper: std::fmt::Debug + Send + Sync {
     /// Looks at the connection, whether it is driven or over.
     fn look(&self, act: &mut dyn FnMut(&mut Core, Instant));
 
-    /// Ready when its task does not have the connection for a turn. Whoever waited for the lock would have its thread
-    /// wait, which could drive the other end meanwhile.
+    /// Ready when its task does not have the connection for a turn. A caller that waited for the
+    /// lock would block its thread, which could drive the other end meanwhile.
     fn poll_free(&self, cx: &mut Context<'_>) -> Poll<()>;
 
     /// Has its task look.
@@ -199,7 +199,7 @@ impl Home {
         *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = time;
     }
 
-    /// The connection was lost. Who wants to go on on another has so much time.
+    /// The connection was lost. Its streams may move to another one within this time.
     pub(crate) fn keep(self: &Arc<Self>, at: LinkNumber, reason: ConnectionError, time: Duration) {
         let expiry = Expiry { home: Arc::downgrade(self), at, reason };
         // Without a runtime nobody counts the time, and it is over.

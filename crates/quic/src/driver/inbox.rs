@@ -19,7 +19,8 @@ const BUFFERS: usize = 8;
 /// How large each is: what the kernel joins to one train at most.
 const BUFFER: usize = 1 << 16;
 
-/// How many bytes are read before they are handled: so long nobody else can have the connections.
+/// Limit on the bytes read before they are handled; until then nothing else can use the
+/// connections.
 const TURN: usize = 512 << 10;
 
 /// And how many trains: the smallest datagrams cost as much as larger ones.

@@ -8,10 +8,11 @@ use fairpath_quic_core::Arrival;
 /// How much may wait, in bytes: as much as a socket holds. A task that is so far behind loses what comes, as a socket does.
 const WAITING: usize = 4 << 20;
 
-/// The same of a guest, who may hold little.
+/// The same limit for a guest, which may hold little.
 const WAITING_OF_GUEST: usize = 128 << 10;
 
-/// How much is taken in at once, in bytes and in number: so long nobody else can have the connection.
+/// Limits on a turn of intake, in bytes and in datagrams; meanwhile nothing else can use the
+/// connection.
 const TURN: usize = 512 << 10;
 const TURN_DATAGRAMS: usize = 1_024;
 

@@ -120,7 +120,7 @@ impl Outbox {
         Self { trains: Vec::new(), used: 0, bytes: 0, made: Vec::new(), datagrams_max: 1, idle: 0 }
     }
 
-    /// Begins a turn in which trains may have so many datagrams.
+    /// Begins a turn in which trains may have this many datagrams.
     pub(super) fn begin(&mut self, datagrams_max: usize) {
         self.datagrams_max = datagrams_max;
     }

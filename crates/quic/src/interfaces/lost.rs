@@ -59,7 +59,8 @@ impl Lost {
             one.name == name && one.address != address && is_alike
         };
         let usable = || found.iter().filter(instead).find(|one| one.unusable.is_none());
-        // One that was not asked for is told too: who named the old address wants to know the new one.
+        // An address that was not selected is reported too: the user who named the old address
+        // wants to know the new one.
         let unwanted = || {
             let kept = [Some(Unusable::NotSelected), Some(Unusable::SecondAddress)];
             found.iter().filter(instead).find(|one| kept.contains(&one.unusable))

@@ -19,7 +19,7 @@ const WAIT: Duration = Duration::from_millis(10);
 /// ... up to this: a socket that recovers is heard again within it.
 const WAIT_MAX: Duration = Duration::from_secs(1);
 
-/// A socket that failed so often in a row is broken: by then 0.6 s have passed.
+/// Errors in a row after which a socket is broken: by then 0.6 s have passed.
 const BROKEN: u32 = AT_ONCE + 7;
 
 /// The errors of a socket that came in a row.
@@ -74,7 +74,7 @@ impl Faults {
     }
 }
 
-/// How long to wait after so many errors in a row.
+/// The wait after this many errors in a row.
 fn wait_after(in_a_row: u32) -> Option<Duration> {
     let doublings = in_a_row.checked_sub(AT_ONCE + 1)?;
     Some(WAIT.saturating_mul(2_u32.saturating_pow(doublings)).min(WAIT_MAX))

@@ -11,7 +11,7 @@ use tokio::net::UdpSocket;
 
 use crate::common::Pair;
 
-/// By how much the delays of a path spread: from the 10th to the 90th percentile.
+/// The spread of a path's delays, from the 10th to the 90th percentile.
 fn spread(mut delays: Vec<Duration>) -> Duration {
     delays.sort_unstable();
     let at = |part: usize| delays.get(delays.len() * part / 10).copied().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A listener under hostile load, over loopback: who was invited comes in all the same.
+//! A listener under hostile load, over loopback: invited peers come in all the same.
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -36,8 +36,8 @@ fn invited(listener: &Listener) -> ConnectConfig {
     ConnectConfig { admission_key: Some(KEY), ..ConnectConfig::new(listener.addresses(), listener.fingerprint()) }
 }
 
-/// Accepts everybody and keeps them, as an application does that waits for a proof. Who says something is
-/// welcome.
+/// Accepts all connections and keeps them, as an application does that waits for a proof. Peers
+/// that send a message are residents.
 fn serve(listener: Arc<Listener>) {
     tokio::spawn(async move {
         while let Some(connection) = listener.accept().await {

@@ -21,7 +21,7 @@ fn mute(address: &str) -> (UdpSocket, SocketAddr) {
     (socket, address)
 }
 
-/// Connects from these addresses; whoever the listener lets in stays until it is dropped.
+/// Connects from these addresses; connections that the listener accepts stay until it is dropped.
 async fn connected(listener: &Listener, via: &[&str], remotes: Vec<SocketAddr>) -> (Connection, Connection) {
     let via = via.iter().map(|name| (*name).to_owned()).collect();
     let config = ConnectConfig { via, ..ConnectConfig::new(remotes, listener.fingerprint()) };

@@ -109,7 +109,7 @@ async fn nothing_rides_behind_a_single_datagram_that_may_be_too_large() {
     assert_eq!(lengths, [(8_952, 8_952), (2_400, 1_200)]);
 }
 
-/// A transmit: its target, the size and number of its datagrams, and by how much the last is shorter.
+/// A transmit: its target, the size and number of its datagrams, and the shortfall of the last.
 /// `is_begun` says whether another one was begun before and given up.
 #[derive(Clone, Debug)]
 struct Made {
