@@ -111,7 +111,7 @@ impl Scratch {
             if number % PER_DIRECTORY == 0 {
                 fs::create_dir_all(&directory)?;
             }
-            // ByteCount that nothing can shrink, and the same in every run.
+            // Bytes that nothing can shrink, and the same in every run.
             let mut content = vec![0; bytes];
             blake3::Hasher::new().update(&number.to_be_bytes()).finalize_xof().fill(&mut content);
             fs::write(directory.join(number.to_string()), content)?;

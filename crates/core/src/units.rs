@@ -180,7 +180,7 @@ impl Bitrate {
         self.0 as f64 / 1e6
     }
 
-    /// ByteCount per second, rounded down.
+    /// Bytes per second, rounded down.
     pub const fn as_bytes_per_second(self) -> u64 {
         self.0 / 8
     }

@@ -1,8 +1,9 @@
 //! The choice of pairs: one path for each pair of a local address and an address of the peer.
 //!
-//! A ticket names every address of the peer, and nobody can say beforehand which of them an interface
-//! reaches: that of a bridge of containers looks like any other. So paths are opened by what was
-//! learnt. [`Candidates`] keeps it, and has neither sockets nor a clock of its own.
+//! A ticket names every address of the peer, and nobody can say beforehand which of them an
+//! interface reaches: that of a bridge of containers looks like any other. So the results of
+//! earlier attempts decide which paths to open. [`Candidates`] keeps them, and has neither sockets
+//! nor a clock of its own.
 
 mod tried;
 

@@ -1,6 +1,6 @@
 //! Streams: reliable, ordered bytes both ways, thousands on a connection, without clock and sockets.
 //!
-//! They travel in DATAGRAM frames as records do (`bulk`), and stand on the same book-keeping (`carrier`). ByteCount are in
+//! They travel in DATAGRAM frames as records do (`bulk`), and stand on the same book-keeping (`carrier`). Bytes are in
 //! order within a stream, and nothing waits between streams.
 //!
 //! - **Credit** for each stream and for all of them together. Windows say how both grow. The credit

@@ -281,8 +281,8 @@ impl RecvStream {
         self.home.nudge();
     }
 
-    /// The next bytes, at most so many, without a copy where possible; `None` at the end. What came before the connection
-    /// ended is handed out first.
+    /// The next bytes, up to a limit, without a copy where possible; `None` at the end. Data that
+    /// came before the connection ended is handed out first.
     ///
     /// Cancellation safety: nothing is lost where it is given up before it is ready.
     ///

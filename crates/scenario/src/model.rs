@@ -95,8 +95,8 @@ impl Flow {
 /// [Luebben2019, slides 8 and 9].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Remedies {
-    /// λ of the window clamp, above 1: no path's smoothed round-trip time is to be more than so many times its least
-    /// one. 3/2 and 3 are published.
+    /// λ of the window clamp, above 1: the limit on a path's smoothed round-trip time, in parts of
+    /// its least. 3/2 and 3 are published.
     pub bloat_clamp: Option<f64>,
     /// A path without a sample of its round-trip time within the least one is probed, while the connection is at work.
     pub probe: bool,
@@ -114,7 +114,7 @@ pub struct Transport {
     pub header: ByteCount,
     /// The size of an acknowledgement: 52 B.
     pub ack: ByteCount,
-    /// An acknowledgement for every so many packets: 1.
+    /// Packets per acknowledgement: 1.
     pub ack_every: u32,
     /// The longest that an acknowledgement waits for the next packet: 25 ms.
     pub ack_delay_max: Duration,
@@ -207,7 +207,7 @@ pub enum Traffic {
         rate: Bitrate,
         /// Frames in a second.
         frames_per_second: u32,
-        /// Every so many frames one is a key frame.
+        /// One in this many frames is a key frame.
         key_frame_every: u32,
         /// How many times larger a key frame is than another.
         key_frame_ratio: f64,

@@ -1,10 +1,10 @@
 //! Finds the equilibrium of a network by letting it run in a time of its own.
 //!
-//! The unknowns are the logarithms of the windows, and of the loss probabilities of those links whose
-//! load does not determine them. A window drifts by the difference of what it gains and loses over
-//! their sum; a loss probability drifts by what the load exceeds 1. Signs and resting points are
-//! those of the fluid model, its speeds are not. An unknown at its least value that drifts further
-//! down is at rest.
+//! The unknowns are the logarithms of the windows, and of the loss probabilities of those links
+//! whose load does not determine them. A window drifts by the difference of gain and loss over
+//! their sum; a loss probability drifts by the excess of the load over 1. Signs and resting points
+//! are those of the fluid model, its speeds are not. An unknown at its least value that drifts
+//! further down is at rest.
 //!
 //! The steps are implicit ones, which damp what is stiff and what would oscillate. They are as long
 //! as the drift is nearly linear along them, so that close to the equilibrium they become Newton's

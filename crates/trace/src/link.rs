@@ -37,7 +37,7 @@ pub struct LinkRecord {
     pub queued_packets: u64,
     /// How many bytes they are.
     pub queued_bytes: u64,
-    /// ByteCount delivered at the far end.
+    /// Bytes delivered at the far end.
     pub delivered_bytes: u64,
     /// Packets dropped, for whatever cause.
     pub dropped_packets: u64,

@@ -119,7 +119,7 @@ pub struct Record {
     /// The delivery rate, in bits per second; `null` before the first sample.
     #[serde(deserialize_with = "present")]
     pub rate_bps: Option<u64>,
-    /// ByteCount lost since the path was opened.
+    /// Bytes lost since the path was opened.
     pub lost: u64,
     /// The group: the lowest path of those that are coupled with this one.
     pub group: u32,

@@ -135,7 +135,7 @@ pub fn shown_path(path: &Path) -> String {
     shown(path.as_os_str().as_bytes())
 }
 
-/// ByteCount as a person may be shown them.
+/// Bytes as a person may be shown them.
 pub(crate) fn shown(bytes: &[u8]) -> String {
     let mut text = String::new();
     for chunk in bytes.utf8_chunks() {

@@ -86,7 +86,7 @@ pub(super) struct LossTest {
     /// Whether nothing was congestion yet.
     is_new: bool,
     rounds: Rounds,
-    /// ByteCount of this round and, by half for each round, of those before.
+    /// Bytes of this round and of earlier ones, halved at the end of each round.
     acked: f64,
     lost: f64,
 }

@@ -28,7 +28,7 @@ pub struct Target {
     pub about: &'static str,
     /// Parses an input and panics where something does not hold of the result.
     pub check: fn(&[u8]),
-    /// Inputs to begin with, made by what writes the format.
+    /// Inputs to begin with, made by the writer of the format.
     pub seeds: fn() -> Vec<Seed>,
     /// Words of the format, which a fuzzer would take long to find.
     pub words: &'static [&'static str],

@@ -20,7 +20,7 @@ const NANOS_PER_MILLISECOND: u64 = 1_000_000;
 /// line is one opportunity; a line twice is two of them. The schedule starts over at the last
 /// number, which is thus the period.
 ///
-/// ByteCount are counted inside an opportunity: small packets share one, a large one spans several.
+/// Bytes are counted inside an opportunity: small packets share one, a large one spans several.
 /// Unused opportunities are lost. An opportunity serves what arrived before it; a packet that arrives
 /// at the very instant is too late for it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -157,7 +157,7 @@ impl Sender {
         }
     }
 
-    /// Whether nothing of `part` is missing at the receiver, by what was acknowledged.
+    /// Whether the acknowledgements cover all of `part`.
     pub fn has_arrived(&self, part: RecordRange) -> bool {
         self.unfinished.has_arrived(part)
     }

@@ -135,7 +135,7 @@ impl World {
             self.sender.on_sent(part, path, number);
             datagrams.push(datagram);
         }
-        // Numbers are skipped by what carries no bulk data.
+        // Packets without bulk data skip numbers.
         self.paths[index].1 += if self.chance(10) { 5 } else { 1 };
         let sent = !datagrams.is_empty();
         if sent {

@@ -23,7 +23,7 @@ const PROVED_MAX: usize = 32;
 /// The same of those that have not.
 const UNPROVED_MAX: usize = 8;
 
-/// ByteCount that may be sent for each that came.
+/// Bytes that may be sent for each that came.
 const FACTOR: u64 = 3;
 
 /// A datagram in which an address is asked whether the peer is there, in bytes [RFC9000 §8.2.1].
@@ -40,13 +40,13 @@ struct Proved {
     asked_at: Option<Instant>,
 }
 
-/// ByteCount that came from an address, and went there.
+/// Bytes that came from an address, and went there.
 #[derive(Debug)]
 struct Unproved {
     remote: SocketAddr,
     received: u64,
     sent: u64,
-    /// ByteCount that may be sent beyond those that came allow.
+    /// Bytes that may be sent beyond those that came allow.
     allowance: u64,
     /// The first datagram that was too much, and what is in it.
     waiting: Option<(Transmit, Vec<u8>)>,

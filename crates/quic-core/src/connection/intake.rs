@@ -48,8 +48,9 @@ impl Connection {
         }
     }
 
-    /// Whether what leaves is limited by what came, beside what the stack does. In the handshake it keeps to the limit by
-    /// itself. Clients of other stacks send little where nothing comes, and would not be found again.
+    /// Whether the amplification limit applies beside the stack's own. In the handshake the stack
+    /// keeps to the limit by itself. Clients of other stacks send little while they receive
+    /// nothing, and would not be found again.
     pub(super) fn is_amplification_limited(&self) -> bool {
         self.is_server && self.is_connected && self.application.is_fairpath()
     }

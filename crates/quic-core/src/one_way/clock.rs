@@ -45,7 +45,7 @@ impl Times {
 pub(super) struct PeerClock {
     /// How far it is ahead, at least and at most.
     ahead: (i64, i64),
-    /// Until when these bounds were widened by what clocks drift.
+    /// The time up to which these bounds were widened for the drift of the clocks.
     widened: i64,
     /// Subtracted from the raw difference, arrival there less departure here, to give the delay.
     delay_offset: i64,

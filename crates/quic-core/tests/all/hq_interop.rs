@@ -73,7 +73,7 @@ impl World {
         Self::with_paths(case, files, 2)
     }
 
-    /// The client opens so many of the two paths.
+    /// A case whose client opens this many of the two paths.
     fn with_paths(case: Case, files: &[&str], paths: usize) -> Self {
         #[expect(clippy::disallowed_methods, reason = "an instant to begin at: what follows is virtual")]
         let start = Instant::now();

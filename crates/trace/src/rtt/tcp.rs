@@ -29,7 +29,7 @@ const WAITING_MAX: usize = 1 << 16;
 pub(super) struct Packet {
     pub(super) at: Timestamp,
     pub(super) sequence: u32,
-    /// ByteCount in the space of sequence numbers: the payload, and one for SYN and FIN each.
+    /// Bytes in the space of sequence numbers: the payload, and one for SYN and FIN each.
     pub(super) length: u32,
     /// The number that it acknowledges.
     pub(super) acknowledges: Option<u32>,

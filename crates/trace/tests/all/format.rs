@@ -189,7 +189,7 @@ proptest! {
         Reader::new(after_a_header.as_slice()).unwrap().for_each(drop);
     }
 
-    /// ByteCount that are nearly a trace reach deeper than random ones.
+    /// Bytes that are nearly a trace reach deeper than random ones.
     #[test]
     fn a_damaged_trace_never_panics(
         records in proptest::collection::vec(any_record(), 1..4),

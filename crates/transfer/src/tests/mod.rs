@@ -91,7 +91,7 @@ fn receiver(directory: &Path) -> Arc<Receiver> {
     receiver_with(directory, |_| {})
 }
 
-/// ByteCount that look random and are the same every time.
+/// Bytes that look random and are the same every time.
 fn content(length: usize, seed: u64) -> Vec<u8> {
     let mut bytes = vec![0; length];
     blake3::Hasher::new_derive_key("test content").update(&seed.to_be_bytes()).finalize_xof().fill(&mut bytes);

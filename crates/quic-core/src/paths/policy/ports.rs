@@ -23,7 +23,8 @@ const FAST_MIN: Bitrate = Bitrate::from_mbps(4);
 /// A path has to be slow for this long. Slow start is over by then, and an outage that a path survives too.
 const SLOW_FOR: Duration = Duration::from_secs(3);
 
-/// How long two ports are compared, by what they carry in the second half: the window of the new path has grown by then.
+/// How long two ports are compared. Only the second half counts: by then the new path's window has
+/// grown.
 const COMPARED: Duration = Duration::from_secs(4);
 
 /// How much faster another port is to be. Two paths that share a link carry the same on average.
@@ -158,7 +159,7 @@ impl Policy {
 }
 
 impl Ports {
-    /// Whether a path has been slow for so long that another port is to be tried now.
+    /// Whether a path has been slow long enough to try another port now.
     fn is_slow_for_long(&mut self, (local, remote): (IpAddr, SocketAddr), is_slow: bool, now: Timestamp) -> bool {
         let place = self.slow.iter().position(|slow| (slow.local, slow.remote) == (local, remote));
         let place = place.unwrap_or_else(|| {
