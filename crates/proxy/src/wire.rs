@@ -21,7 +21,7 @@ pub(crate) enum Purpose {
     Arrival = 3,
     /// Packets of UDP.
     Packets = 4,
-    /// ByteCount that mean nothing, to measure a rate.
+    /// Bytes that mean nothing, to measure a rate.
     Measure = 5,
     /// Packets that come to a port of the far end are wanted at the near end.
     ReversePackets = 6,

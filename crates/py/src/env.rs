@@ -46,7 +46,7 @@ struct Watch {
     flows: Vec<usize>,
     paths: usize,
     step_s: f64,
-    /// ByteCount delivered and lost at the sample before, for each path.
+    /// Bytes delivered and lost at the sample before, for each path.
     before: Vec<[u64; 2]>,
     /// The newest facts, [`FACTS`] numbers for each path.
     facts: Vec<f32>,

@@ -87,7 +87,7 @@ pub(super) struct Tally {
     /// Pieces that wait and are to be copied.
     pub(super) marked: BTreeSet<PieceId>,
     sent: BTreeMap<PathId, u64>,
-    /// ByteCount of late: new ones, and all.
+    /// Bytes of late: new ones, and all.
     new: f64,
     all: f64,
 }

@@ -100,7 +100,7 @@ pub(super) struct Steered {
     has_rates: bool,
     /// The size of the packets of the open paths.
     packets: BTreeMap<PathId, u64>,
-    /// ByteCount that each path has carried, over its share; the least is next.
+    /// Bytes that each path has carried, over its share; the least is next.
     carried: BTreeMap<PathId, f64>,
     /// The change of shares since which it has.
     change: u64,

@@ -61,7 +61,7 @@ impl Path {
         self.known().window
     }
 
-    /// ByteCount that were sent and are neither acknowledged nor lost.
+    /// Bytes that were sent and are neither acknowledged nor lost.
     #[getter]
     fn in_flight_bytes(&self) -> u64 {
         self.known().in_flight
@@ -91,13 +91,13 @@ impl Path {
         self.known().rate_bps
     }
 
-    /// ByteCount acknowledged in all; only controllers see it.
+    /// Bytes acknowledged in all; only controllers see it.
     #[getter]
     fn delivered_bytes(&self) -> u64 {
         self.known().delivered
     }
 
-    /// ByteCount lost in all; only controllers see it.
+    /// Bytes lost in all; only controllers see it.
     #[getter]
     fn lost_bytes(&self) -> u64 {
         self.known().lost
