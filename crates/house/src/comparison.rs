@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::process::Command;
 
 use serde_json::Value;
 
@@ -40,22 +39,14 @@ pub fn now() -> Evidence {
 ///
 /// Where git does not know the commit, or it has no evidence.
 pub fn of_commit(commit: &str) -> Result<Evidence, String> {
-    let list = git(&["ls-tree", "-r", "--name-only", commit, "--", FOLDER])?;
+    let list = repository::git(&["ls-tree", "-r", "--name-only", commit, "--", FOLDER])?;
     let files = list.lines().filter(|file| file.ends_with("/report.json"));
-    let texts = files.map(|file| git(&["show", &format!("{commit}:{file}")])).collect::<Result<Vec<_>, _>>()?;
+    let texts =
+        files.map(|file| repository::git(&["show", &format!("{commit}:{file}")])).collect::<Result<Vec<_>, _>>()?;
     let reports: Evidence = texts.iter().filter_map(|text| report(text)).collect();
     match reports.is_empty() {
         true => Err(format!("{commit} has no reports in {FOLDER}")),
         false => Ok(reports),
-    }
-}
-
-fn git(arguments: &[&str]) -> Result<String, String> {
-    let output = Command::new("git").current_dir(repository::root()).args(arguments).output();
-    let output = output.map_err(|error| format!("git: {error}"))?;
-    match output.status.success() {
-        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
-        false => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
     }
 }
 

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use crate::citation;
 use crate::repository;
-use crate::source::Comment;
+use crate::source::{Comment, lines_before_tests};
 
 /// The crates whose constants decide what leaves when, on which path.
-const CRATES: &[&str] = &["core", "cc", "engine", "sched", "sbd", "live", "rate"];
+pub const CRATES: &[&str] = &["core", "cc", "engine", "sched", "sbd", "live", "rate"];
 
 /// Files outside of these whose constants do so, too.
 const FILES: &[&str] =
@@ -58,13 +58,42 @@ pub struct Constant {
     pub sources: Vec<String>,
     /// The mechanism of the ablation that it belongs to, or the table that halves and doubles it.
     pub mechanism: Option<&'static str>,
+    /// The kind of constant that is no policy: a bound, a format or a definition.
+    pub kind: Option<String>,
 }
 
 impl Constant {
-    /// Whether neither a source nor a row of the ablation stands behind it.
+    /// Whether it is policy that neither a source nor a row of the ablation stands behind.
     pub fn is_bare(&self) -> bool {
+        self.is_ours() && self.kind.is_none()
+    }
+
+    /// Whether neither a source nor a row stands behind it.
+    pub fn is_ours(&self) -> bool {
         self.sources.is_empty() && self.mechanism.is_none()
     }
+
+    fn origin(&self) -> String {
+        match &self.kind {
+            _ if !self.sources.is_empty() => self.sources.join(", "),
+            Some(kind) => format!("a {kind}"),
+            None => "ours".to_owned(),
+        }
+    }
+}
+
+/// The constants that are no policy, of `kinds.toml`: file, name and kind.
+pub fn kinds() -> Vec<(String, String, String)> {
+    let text = repository::read(&repository::root().join("crates/house/kinds.toml"));
+    let table: BTreeMap<String, BTreeMap<String, Vec<String>>> = toml::from_str(&text).expect("kinds.toml is TOML");
+    let named = |(kind, files): (String, BTreeMap<String, Vec<String>>)| {
+        let of_file = move |(file, names): (String, Vec<String>)| {
+            let kind = kind.clone();
+            names.into_iter().map(move |name| (file.clone(), name, kind.clone()))
+        };
+        files.into_iter().flat_map(of_file)
+    };
+    table.into_iter().flat_map(named).collect()
 }
 
 /// All constants, crate by crate.
@@ -75,13 +104,24 @@ pub fn constants() -> BTreeMap<String, Vec<Constant>> {
     for name in CRATES {
         let folder = root.join("crates").join(name);
         let files = repository::rust_files(&folder.join("src"));
-        found.insert(repository::relative(&folder), files.iter().flat_map(|file| in_file(file)).collect());
+        let files = files.iter().filter(|file| !is_of_tests(&repository::relative(file)));
+        found.insert(repository::relative(&folder), files.flat_map(|file| in_file(file)).collect());
     }
     for file in FILES {
         let (part, _) = file.split_once("/src/").expect("it is a source file of a crate");
         found.entry(part.to_owned()).or_insert_with(Vec::new).extend(in_file(&root.join(file)));
     }
+    for (file, name, kind) in kinds() {
+        let named = found.values_mut().flatten().filter(|one| one.file == file && one.name == name);
+        named.for_each(|one| one.kind = Some(kind.clone()));
+    }
     found
+}
+
+/// Whether a source file is there for tests alone.
+pub fn is_of_tests(file: &str) -> bool {
+    let is_named = |name: &str| matches!(name, "tests" | "tests.rs" | "testing.rs" | "contract.rs");
+    file.split('/').skip(3).any(is_named)
 }
 
 /// The names of the mechanisms that the ablation knows and this list names.
@@ -117,7 +157,8 @@ pub fn to_toml(counts: &BTreeMap<String, usize>) -> String {
 /// `docs/reference/constants.md`: all of them. Lines are left out, so that it changes only where a constant does.
 pub fn page() -> String {
     let head = "# Constants\n\nThe numbers on the way from an acknowledgement to the next packet, and those of connections that are made again. A source names an \
-                entry of `references.toml`; a constant without one is ours. The last column names the mechanism that it \
+                entry of `references.toml`; a constant without one is ours, or no policy: a bound of memory or work, a \
+                format of what travels, a definition (`crates/house/kinds.toml`). The last column names the mechanism that it \
                 belongs to, whose row of an [ablation](../evidence/default/ablation/README.md) shows what it brings, or the table that \
                 halves and doubles it.\n\n\
                 `cargo run -p fairpath-house -- constants` prints this page, and a test keeps it whole \
@@ -128,28 +169,44 @@ pub fn page() -> String {
         );
         head + &found.iter().map(|one| row(one, part)).collect::<String>()
     };
-    head.to_owned() + &constants().iter().map(section).collect::<String>()
+    let all = constants();
+    head.to_owned() + &summary(&all) + &all.iter().map(section).collect::<String>()
+}
+
+/// How many constants of each crate have a source, a row, a kind, and none of these.
+fn summary(all: &BTreeMap<String, Vec<Constant>>) -> String {
+    let row = |name: &str, found: &[&Constant]| {
+        let count = |is_so: &dyn Fn(&Constant) -> bool| found.iter().filter(|one| is_so(one)).count();
+        let sources = count(&|one| !one.sources.is_empty());
+        let rows = count(&|one| one.sources.is_empty() && one.mechanism.is_some());
+        let kinds = count(&|one| one.is_ours() && one.kind.is_some());
+        format!("| {name} | {} | {sources} | {rows} | {kinds} | {} |\n", found.len(), count(&Constant::is_bare))
+    };
+    let head = "\n| crate | constants | with a source | with a row | no policy | ours, without a row |\n|---|---|---|---|---|---|\n";
+    let rows = all.iter().map(|(part, found)| row(part, &found.iter().collect::<Vec<_>>()));
+    head.to_owned() + &rows.collect::<String>() + &row("all", &all.values().flatten().collect::<Vec<_>>())
 }
 
 fn row(one: &Constant, part: &str) -> String {
-    let source = if one.sources.is_empty() { "ours".to_owned() } else { one.sources.join(", ") };
     let file = one.file.trim_start_matches(part).trim_start_matches("/src/");
     let [value, meaning] = [&one.value, &one.meaning].map(|text| text.replace('|', "\\|"));
-    format!("| `{}` | `{value}` | {meaning} | `{file}` | {source} | {} |\n", one.name, one.mechanism.unwrap_or(""))
+    format!(
+        "| `{}` | `{value}` | {meaning} | `{file}` | {} | {} |\n",
+        one.name,
+        one.origin(),
+        one.mechanism.unwrap_or("")
+    )
 }
 
 /// The constants of a source file, but for its tests, which stand last, and for names and texts.
-fn in_source(source: &str, file: &str) -> Vec<Constant> {
+pub fn in_source(source: &str, file: &str) -> Vec<Constant> {
     let varied = HALVED_AND_DOUBLED.iter().map(|(start, table, _)| (*start, *table));
     let mechanism = MECHANISMS.iter().copied().chain(varied).find(|(start, _)| file.starts_with(start));
     let mechanism = mechanism.map(|(_, name)| name);
-    let lines: Vec<&str> = source.lines().collect();
+    let lines: Vec<&str> = source.lines().take(lines_before_tests(source)).collect();
     let mut found = Vec::new();
     let mut comment: Option<Comment> = None;
     for (at, line) in lines.iter().map(|line| line.trim()).enumerate() {
-        if line == "#[cfg(test)]" {
-            break;
-        }
         if let Some(text) = line.strip_prefix("//") {
             let comment = comment.get_or_insert(Comment { line: at + 1, text: String::new() });
             comment.text.push_str(text.trim_start_matches(['/', '!']));
@@ -163,7 +220,8 @@ fn in_source(source: &str, file: &str) -> Vec<Constant> {
         if let Some((name, value)) = is_constant(line).then(whole).as_deref().and_then(declared) {
             let sources: Vec<String> = comment.iter().flat_map(citation::find).map(|citation| citation.key).collect();
             let meaning = comment.as_ref().map_or_else(String::new, |comment| first_sentence(&comment.text));
-            let constant = Constant { name, value, file: file.to_owned(), line: at + 1, meaning, sources, mechanism };
+            let constant =
+                Constant { name, value, file: file.to_owned(), line: at + 1, meaning, sources, mechanism, kind: None };
             match fields(&constant, &lines) {
                 Some(fields) => found.extend(fields),
                 None => found.push(constant),

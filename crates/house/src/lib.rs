@@ -11,4 +11,5 @@ pub mod figures;
 pub mod imports;
 pub mod ratchet;
 pub mod repository;
+pub mod size;
 pub mod source;

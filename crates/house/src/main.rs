@@ -4,9 +4,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use fairpath_house::english::Fault;
-use fairpath_house::{comparison, constants, figures, ratchet, repository};
+use fairpath_house::{comparison, constants, figures, ratchet, repository, size};
 
-const USAGE: &str = "usage: fairpath-house english|figures|constants [--record] | compare COMMIT
+const USAGE: &str = "usage: fairpath-house english|figures|constants [--record] | compare COMMIT | size COMMIT
   english              lists sentences that are too long and comments that begin with a relative word
   english --record     writes the counts to crates/house/english.toml, where none of them has grown
   figures              lists sentences of documents with figures of performance that have no evidence behind them
@@ -14,7 +14,8 @@ const USAGE: &str = "usage: fairpath-house english|figures|constants [--record] 
   constants            prints docs/reference/constants.md: value, meaning, place, source, and the row or table
   constants --record   writes how many have neither to crates/house/constants.toml, where none of them has grown
   compare COMMIT       compares docs/evidence of a commit with that of now: claims that have another outcome, numbers
-                       that differ by more than their intervals";
+                       that differ by more than their intervals
+  size COMMIT          compares the lines of code and the constants of each crate at a commit with those of now";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -25,7 +26,12 @@ fn main() -> ExitCode {
         ["figures", "--record"] => return record_figures(),
         ["constants"] => print!("{}", constants::page()),
         ["constants", "--record"] => return record_constants(),
-        ["compare", commit] => return compare(commit),
+        ["compare", commit] => {
+            return compare(comparison::of_commit(commit), |before| comparison::table(before, &comparison::now()));
+        }
+        ["size", commit] => {
+            return compare(size::of_commit(commit), |before| size::table(commit, before, &size::now()));
+        }
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);
@@ -88,10 +94,10 @@ fn record_constants() -> ExitCode {
     write(&constants::file(), &constants::to_toml(&counts))
 }
 
-fn compare(commit: &str) -> ExitCode {
-    match comparison::of_commit(commit) {
+fn compare<T>(before: Result<T, String>, table: impl Fn(&T) -> String) -> ExitCode {
+    match before {
         Ok(before) => {
-            print!("{}", comparison::table(&before, &comparison::now()));
+            print!("{}", table(&before));
             ExitCode::SUCCESS
         }
         Err(error) => {

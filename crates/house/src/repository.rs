@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// The folder with the workspace's `Cargo.toml`.
 pub fn root() -> PathBuf {
@@ -62,4 +63,18 @@ pub fn entries(folder: &Path) -> Vec<PathBuf> {
     let mut entries: Vec<PathBuf> = entries.map(|entry| entry.expect("a readable folder").path()).collect();
     entries.sort();
     entries
+}
+
+/// The answer of git.
+///
+/// # Errors
+///
+/// The message of git where it fails.
+pub fn git(arguments: &[&str]) -> Result<String, String> {
+    let output = Command::new("git").current_dir(root()).args(arguments).output();
+    let output = output.map_err(|error| format!("git: {error}"))?;
+    match output.status.success() {
+        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+        false => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+    }
 }

@@ -15,6 +15,19 @@ fn no_crate_has_more_constants_without_a_source_or_a_row_of_the_ablation_than_be
 }
 
 #[test]
+fn every_constant_that_is_no_policy_is_there_and_has_neither_a_source_nor_a_row() {
+    let all = constants::constants();
+    for (file, name, kind) in constants::kinds() {
+        let named: Vec<_> = all.values().flatten().filter(|one| one.file == file && one.name == name).collect();
+        assert!(!named.is_empty(), "{file} has no {name}, a {kind} of kinds.toml");
+        assert!(
+            named.iter().all(|one| one.is_ours()),
+            "{name} of {file} has a source or a row: kinds.toml needs no {kind}"
+        );
+    }
+}
+
+#[test]
 fn every_mechanism_of_the_table_is_one_of_the_ablation_and_has_constants() {
     let root = repository::root();
     let ablations = ["crates/lab/src/papers/default/ablation.rs", "crates/faults/benches/tables/ablation.rs"];
