@@ -176,10 +176,9 @@ impl<P: Copy> UseState<P> {
         self.is_present = is_present;
     }
 
-    /// The path could not be opened now; `soon` where nothing but a grant of the peer is missing, which is on its way.
-    pub fn on_not_opened(&mut self, soon: bool, now: Timestamp) {
-        let wait = if soon { self.waits.granted } else { self.next_backoff() };
-        self.stage = Stage::Waiting { since: now, until: now + wait };
+    /// The path could not be opened now.
+    pub fn on_not_opened(&mut self, now: Timestamp) {
+        self.stage = Stage::Waiting { since: now, until: now + self.next_backoff() };
     }
 
     /// Another path than before.
@@ -266,20 +265,18 @@ mod tests {
         let (mut state, mut now) = (UseState::<u8>::new(ReopenWaits::default(), ms(0)), 0);
         let mut waits = Vec::new();
         for _ in 0..8 {
-            state.on_not_opened(false, ms(now));
+            state.on_not_opened(ms(now));
             let at = due(&state, now, true);
             waits.push(at - now);
             now = at;
         }
         assert_eq!(waits, [250, 500, 1_000, 2_000, 4_000, 8_000, 8_000, 8_000]);
-        state.on_not_opened(true, ms(now));
-        assert_eq!(due(&state, now, true) - now, 50, "only a grant was missing");
     }
 
     #[test]
     fn where_nothing_answers_no_wait_is_longer_than_half_a_second() {
         let mut state = UseState::<u8>::new(ReopenWaits::default(), ms(0));
-        (0..8).for_each(|_| state.on_not_opened(false, ms(0)));
+        (0..8).for_each(|_| state.on_not_opened(ms(0)));
         assert_eq!((due(&state, 0, true), due(&state, 0, false)), (8_000, 500));
     }
 
@@ -287,13 +284,13 @@ mod tests {
     fn a_path_that_was_open_for_long_and_one_whose_interface_comes_back_wait_little() {
         for (open_for, wait) in [(5_000, 500), (5_001, 250)] {
             let mut state = UseState::<u8>::new(ReopenWaits::default(), ms(0));
-            state.on_not_opened(false, ms(0));
+            state.on_not_opened(ms(0));
             state.begin(1, true, ms(0));
             state.closed(ms(open_for));
             assert_eq!(due(&state, open_for, true) - open_for, wait, "open for {open_for} ms");
         }
         let mut state = UseState::<u8>::new(ReopenWaits::default(), ms(0));
-        (0..8).for_each(|_| state.on_not_opened(false, ms(0)));
+        (0..8).for_each(|_| state.on_not_opened(ms(0)));
         state.set_present(false, ms(1_000));
         assert!(!state.is_due(true, ms(60_000)), "where would it begin");
         assert_eq!(state.waits_for(ms(60_000)), None);

@@ -11,8 +11,6 @@ pub struct ReopenWaits {
     pub longest: Duration,
     /// A path that stayed open this long has earned a short wait next time.
     pub stable: Duration,
-    /// How long until what the peer has to grant for another path can be there.
-    pub granted: Duration,
 }
 
 impl ReopenWaits {
@@ -20,7 +18,6 @@ impl ReopenWaits {
         first: Duration::from_millis(250),
         longest: Duration::from_secs(8),
         stable: Duration::from_secs(5),
-        granted: Duration::from_millis(50),
     };
 }
 

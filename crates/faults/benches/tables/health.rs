@@ -35,7 +35,6 @@ const CONSTANTS: &[Constant] = &[
     ("first", |all, times| all.reopen.first = all.reopen.first.mul_f64(times)),
     ("longest", |all, times| all.reopen.longest = all.reopen.longest.mul_f64(times)),
     ("stable", |all, times| all.reopen.stable = all.reopen.stable.mul_f64(times)),
-    ("granted", |all, times| all.reopen.granted = all.reopen.granted.mul_f64(times)),
 ];
 
 const TIMES: [(f64, &str); 2] = [(0.5, "half"), (2.0, "twice")];

@@ -512,12 +512,10 @@ impl Policy {
                     slot.opened(id, at);
                     self.ways.candidates.opening(local, remote);
                 }
-                // Right after the handshake, and while closed paths drain, the peer's connection
-                // ids for the next path are still on their way.
-                Err(error) => {
-                    let soon = matches!(error, PathError::RemoteCidsExhausted | PathError::MaxPathIdReached);
-                    slot.health.on_not_opened(soon, at);
-                }
+                // Right after the handshake, and while closed paths drain, the peer's connection ids for the next path
+                // are still on their way: the next look tries again.
+                Err(PathError::RemoteCidsExhausted | PathError::MaxPathIdReached) => {}
+                Err(_) => slot.health.on_not_opened(at),
             }
         }
     }
