@@ -27,7 +27,7 @@ mod treatment;
 
 pub use crate::health_parameters::HealthParameters;
 pub use crate::path::{ReopenWaits, UseState};
-pub use condition::{Condition, Expected};
+pub use condition::Condition;
 pub use path_health::{PathHealth, Signs};
 pub use relief::relieve;
 pub use traffic::Traffic;

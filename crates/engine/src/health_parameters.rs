@@ -8,11 +8,11 @@ use crate::path::ReopenWaits;
 /// The parameters of the health of paths.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HealthParameters {
-    /// A path on which nothing came in for this long is deaf, where data is flowing: three signs of life are missing, and a
-    /// queue may have grown by 100 ms meanwhile.
+    /// A path on which nothing came in for this long is deaf, where data is flowing.
     pub deaf: Duration,
-    /// The same where hardly anything flows: only a keep-alive, once a second, is to be heard then.
-    pub deaf_when_idle: Duration,
+    /// A path is deaf that was silent for this many of the times between two signs of life: three of them are missing, and
+    /// a queue may have grown by most of one meanwhile.
+    pub signs: u32,
     /// Data is flowing where the connection moves this many datagrams in a second.
     pub busy_datagrams: u64,
     /// And it is still meant to flow for this long after: a dead path may have stopped it.
@@ -34,8 +34,6 @@ pub struct HealthParameters {
     pub renew_after: Duration,
     /// A path whose new address is not validated after this long never will be: QUIC stacks ask three times, for good.
     pub unvalidated: Duration,
-    /// How often something is said on a path at least.
-    pub probe: Duration,
     /// How often something is said on a path that is being opened: QUIC stacks ask whether it works at intervals that grow
     /// to two seconds, each time with a packet of full size.
     pub probe_opening: Duration,
@@ -52,9 +50,14 @@ impl Default for HealthParameters {
 }
 
 impl HealthParameters {
+    /// How often something is said on a path at least, while data flows.
+    pub fn signs_every(&self) -> Duration {
+        self.deaf / self.signs
+    }
+
     const DEFAULT: Self = Self {
         deaf: Duration::from_millis(600),
-        deaf_when_idle: Duration::from_millis(3_500),
+        signs: 4,
         busy_datagrams: 40,
         busy_for: Duration::from_secs(10),
         refusals_apart: Duration::from_millis(500),
@@ -63,7 +66,6 @@ impl HealthParameters {
         outlived: Duration::from_millis(400),
         renew_after: Duration::from_secs(1),
         unvalidated: Duration::from_secs(2),
-        probe: Duration::from_millis(150),
         probe_opening: Duration::from_millis(250),
         first_words: Duration::from_millis(500),
         reopen: ReopenWaits::DEFAULT,

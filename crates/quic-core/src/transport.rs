@@ -29,7 +29,7 @@ const GUEST_PATH_IDS: u32 = 2;
 pub const IDLE_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// How often an idle path asks the peer for a sign of life. What makes a dead idle path known.
-const PATH_KEEP_ALIVE: Duration = Duration::from_secs(1);
+pub(crate) const PATH_KEEP_ALIVE: Duration = Duration::from_secs(1);
 
 /// Streams of each kind that a trusted peer may have open. Transfers need none.
 const STREAMS: u32 = 64;

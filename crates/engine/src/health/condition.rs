@@ -1,35 +1,5 @@
 //! How well a path seems.
 
-use core::time::Duration;
-
-use crate::health_parameters::HealthParameters;
-
-/// How long the path of a peer may be silent that promises no signs of life on paths that carry nothing of its own: longer
-/// than a connection lives without a word.
-const NEVER_DEAF: Duration = Duration::from_secs(3600);
-
-/// What is to be heard of the peer on a path that works.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Expected {
-    /// Data, or signs of life in its place.
-    Signs,
-    /// Hardly anything flows: a keep-alive once a second.
-    KeepAlives,
-    /// The peer promises nothing.
-    Nothing,
-}
-
-impl Expected {
-    /// How long a path may be silent that works.
-    pub(super) fn deaf_after(self, parameters: &HealthParameters) -> Duration {
-        match self {
-            Self::Signs => parameters.deaf,
-            Self::KeepAlives => parameters.deaf_when_idle,
-            Self::Nothing => NEVER_DEAF,
-        }
-    }
-}
-
 /// How well a path seems.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {

@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use fairpath_core::{ByteCount, Timestamp};
 
-use super::condition::{Condition, Expected};
+use super::condition::Condition;
 use super::steadiness::Steadiness;
 use crate::engine::PathSnapshot;
 use crate::health_parameters::HealthParameters;
@@ -144,8 +144,9 @@ impl<P: Copy + PartialEq> PathHealth<P> {
         self.refused = Some((since, now));
     }
 
-    /// Takes what was seen. What is `expected` of the peer says how long silence is no sign of illness.
-    pub fn measure(&mut self, signs: &Signs, expected: Expected, now: Timestamp) {
+    /// Takes what was seen. The peer says something on the path once in `signs_every`; `None`: it promises nothing, so that
+    /// its silence is no illness.
+    pub fn measure(&mut self, signs: &Signs, signs_every: Option<Duration>, now: Timestamp) {
         if let Some((received, sent)) = signs.datagrams {
             if received != self.heard {
                 (self.heard_at, self.heard) = (now, received);
@@ -163,13 +164,12 @@ impl<P: Copy + PartialEq> PathHealth<P> {
         let rtt = signs.snapshot.and_then(|path| path.rtt).map(|rtt| rtt.smoothed);
         let alive = signs.snapshot.filter(|path| path.liveness == Liveness::Alive);
         self.seen = (rtt, alive.map_or(ByteCount::ZERO, |path| path.in_flight));
-        let deaf_after = expected.deaf_after(&self.parameters);
-        let is_deaf = self.unheard_for(now) > deaf_after;
+        let is_deaf = signs_every.is_some_and(|every| self.unheard_for(now) > self.parameters.signs * every);
         // A receipt says so even where acknowledgements take a way that is cut.
         let is_receipted = |since: Timestamp| signs.arrived_at.is_some_and(|at| at > since);
         let recently = now - self.parameters.deaf;
         let is_unacknowledged = signs.snapshot.is_some_and(|path| path.is_silent()) && !is_receipted(recently);
-        let since = self.heard_at + deaf_after / 4;
+        let since = self.heard_at + signs_every.unwrap_or_default();
         let arrives = self.is_proven_since(since, now) || is_receipted(since.max(recently));
         self.condition = match (self.is_open(), is_unacknowledged, is_deaf) {
             (false, _, _) | (true, false, false) => Condition::Healthy,

@@ -79,13 +79,14 @@ fn is_slow(one: Duration, other: Duration) -> bool {
 mod tests {
     use fairpath_core::PathId;
 
-    use super::super::condition::Expected;
     use super::super::path_health::Signs;
     use super::*;
     use crate::config::EngineConfig;
     use crate::engine::PathSnapshot;
     use crate::health_parameters::HealthParameters;
     use crate::path::Liveness;
+
+    const SIGNS: Option<Duration> = Some(Duration::from_millis(150));
 
     /// Looks at paths of such round trips and bytes in flight every 50 ms for so long. Which are backups then, and how
     /// often one became one or no longer was.
@@ -112,7 +113,7 @@ mod tests {
                 let (rtt, in_flight, liveness) = (Some(rtt), ByteCount::new(in_flight), Liveness::Alive);
                 let snapshot = Some(PathSnapshot { rtt, in_flight, liveness, ..template });
                 let datagrams = Some((from_ms + at, at));
-                path.measure(&Signs { datagrams, snapshot, arrived_at: Some(now) }, Expected::Signs, now);
+                path.measure(&Signs { datagrams, snapshot, arrived_at: Some(now) }, SIGNS, now);
             }
             let before: Vec<bool> = paths.iter().map(|path| path.holds(Slow)).collect();
             relieve(paths.iter_mut(), listens, true, now);
@@ -146,7 +147,7 @@ mod tests {
         let look = |paths: &mut [PathHealth<u8>], at: u64, heard: [u64; 2], listens: bool| {
             let now = Timestamp::from_millis(50 * at);
             for (path, heard) in paths.iter_mut().zip(heard) {
-                path.measure(&Signs { datagrams: Some((heard, at)), ..Signs::default() }, Expected::Signs, now);
+                path.measure(&Signs { datagrams: Some((heard, at)), ..Signs::default() }, SIGNS, now);
             }
             relieve(paths.iter_mut(), listens, true, now);
             paths.iter().map(|path| path.is_unwanted()).collect::<Vec<_>>()
@@ -183,7 +184,7 @@ mod tests {
             ];
             for ((path, heard), snapshot) in paths.iter_mut().zip(heard).zip(snapshots) {
                 let signs = Signs { datagrams: Some((heard, at)), snapshot: Some(snapshot), arrived_at: Some(now) };
-                path.measure(&signs, Expected::Signs, now);
+                path.measure(&signs, SIGNS, now);
             }
             relieve(paths.iter_mut(), true, true, now);
             paths.iter().map(|path| path.is_unwanted()).collect::<Vec<_>>()

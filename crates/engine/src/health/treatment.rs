@@ -74,7 +74,7 @@ pub fn treatment<P: Copy + PartialEq>(
     if own.sick_for(now) > own.parameters.renew_after && best > Some(0) {
         actions.push(Action::OpenBeside);
     }
-    if own.unasked_for(now) > own.parameters.probe && (is_busy || own.condition() != Condition::Healthy) {
+    if own.unasked_for(now) > own.parameters.signs_every() && (is_busy || own.condition() != Condition::Healthy) {
         actions.push(Action::Probe);
     }
     let is_worse = best.is_some_and(|best| own.condition().rank() > best);

@@ -14,11 +14,8 @@ pub struct ReopenWaits {
 }
 
 impl ReopenWaits {
-    pub(crate) const DEFAULT: Self = Self {
-        first: Duration::from_millis(250),
-        longest: Duration::from_secs(8),
-        stable: Duration::from_secs(5),
-    };
+    pub(crate) const DEFAULT: Self =
+        Self { first: Duration::from_millis(250), longest: Duration::from_secs(8), stable: Duration::from_secs(5) };
 }
 
 impl Default for ReopenWaits {

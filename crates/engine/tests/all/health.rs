@@ -3,12 +3,15 @@
 use core::time::Duration;
 
 use fairpath_engine::health::{
-    Action, CloseReason, Condition, Expected, HealthParameters, PathHealth, Signs, best_rank, treatment,
+    Action, CloseReason, Condition, HealthParameters, PathHealth, Signs, best_rank, treatment,
 };
 use fairpath_engine::{BackupReason, EngineConfig, Liveness, PathId, PathSnapshot, Timestamp};
 use proptest::prelude::*;
 
 const LOOK_MS: u64 = 50;
+
+/// How often a peer says something while data flows.
+const SIGNS: Option<Duration> = Some(Duration::from_millis(150));
 
 /// What a path does.
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +58,7 @@ impl Host {
     }
 
     /// Looks once, with data flowing, and does what is to be done. Gives what that is.
-    fn look(&mut self, ways: &[Way], expected: Expected) -> Vec<(usize, Action)> {
+    fn look(&mut self, ways: &[Way], signs_every: Option<Duration>) -> Vec<(usize, Action)> {
         self.now_ms += LOOK_MS;
         let now = Timestamp::from_millis(self.now_ms);
         for (at, way) in ways.iter().enumerate() {
@@ -73,7 +76,7 @@ impl Host {
             let liveness = if is_silent { Liveness::Silent } else { Liveness::Alive };
             let snapshot = PathSnapshot { liveness, proven: Some(proven), ..self.template };
             let (datagrams, snapshot) = (Some(self.counts[at]), Some(snapshot));
-            self.paths[at].measure(&Signs { datagrams, snapshot, arrived_at: self.arrived_at[at] }, expected, now);
+            self.paths[at].measure(&Signs { datagrams, snapshot, arrived_at: self.arrived_at[at] }, signs_every, now);
         }
         let best = best_rank(self.paths.iter());
         let mut done = Vec::new();
@@ -92,11 +95,11 @@ impl Host {
     }
 
     /// What is done in so long, signs of life left out, with the time of each since the beginning.
-    fn run(&mut self, ways: &[Way], expected: Expected, time_ms: u64) -> Vec<(u64, usize, Action)> {
+    fn run(&mut self, ways: &[Way], signs_every: Option<Duration>, time_ms: u64) -> Vec<(u64, usize, Action)> {
         let begun = self.now_ms;
         let mut all = Vec::new();
         while self.now_ms < begun + time_ms {
-            let done = self.look(ways, expected);
+            let done = self.look(ways, signs_every);
             let done = done.into_iter().filter(|(_, action)| *action != Action::Probe);
             all.extend(done.map(|(at, action)| (self.now_ms - begun, at, action)));
         }
@@ -107,8 +110,8 @@ impl Host {
 #[test]
 fn a_path_that_is_cut_becomes_a_backup_and_is_closed_when_another_has_outlived_it() {
     let mut host = Host::new(2);
-    assert_eq!(host.run(&[WELL, WELL], Expected::Signs, 5_000), []);
-    let done = host.run(&[WELL, CUT], Expected::Signs, 5_000);
+    assert_eq!(host.run(&[WELL, WELL], SIGNS, 5_000), []);
+    let done = host.run(&[WELL, CUT], SIGNS, 5_000);
     // Ill after 600 ms, when what had arrived is too long ago; closed when ill for 600 ms more.
     let (backup_ms, at, backup) = done[0];
     assert_eq!((at, backup, done[1].2), (1, Action::SetBackup(true), Action::Resend));
@@ -122,17 +125,17 @@ fn a_path_that_is_cut_becomes_a_backup_and_is_closed_when_another_has_outlived_i
 #[test]
 fn a_path_that_works_again_is_no_backup_any_more() {
     let mut host = Host::new(2);
-    host.run(&[WELL, CUT], Expected::Signs, 700);
-    let done = host.run(&[WELL, WELL], Expected::Signs, 5_000);
+    host.run(&[WELL, CUT], SIGNS, 700);
+    let done = host.run(&[WELL, WELL], SIGNS, 5_000);
     assert_eq!(done.iter().map(|(_, at, action)| (*at, *action)).collect::<Vec<_>>(), [(1, Action::SetBackup(false))]);
 }
 
 #[test]
 fn where_each_direction_has_a_path_of_its_own_none_is_closed_and_data_goes_where_it_arrives() {
     let mut host = Host::new(2);
-    host.run(&[WELL, WELL], Expected::Signs, 5_000);
+    host.run(&[WELL, WELL], SIGNS, 5_000);
     let (there, back) = (Way { comes: false, ..WELL }, Way { goes: false, is_acknowledged: false, ..WELL });
-    let done = host.run(&[there, back], Expected::Signs, 60_000);
+    let done = host.run(&[there, back], SIGNS, 60_000);
     assert!(done.iter().all(|(_, _, action)| !matches!(action, Action::Close(_))), "{done:?}");
     assert_eq!([host.paths[0].condition(), host.paths[1].condition()], [Condition::Deaf, Condition::Unacknowledged]);
     assert_eq!([0, 1].map(|at: usize| host.paths[at].backup().is_some()), [false, true]);
@@ -141,8 +144,8 @@ fn where_each_direction_has_a_path_of_its_own_none_is_closed_and_data_goes_where
 #[test]
 fn where_every_path_is_cut_each_gets_another_beside_it_and_none_is_closed() {
     let mut host = Host::new(2);
-    host.run(&[WELL, WELL], Expected::Signs, 5_000);
-    let done = host.run(&[CUT, CUT], Expected::Signs, 10_000);
+    host.run(&[WELL, WELL], SIGNS, 5_000);
+    let done = host.run(&[CUT, CUT], SIGNS, 10_000);
     let (first_ms, ..) = *done.iter().find(|(_, _, action)| *action == Action::OpenBeside).expect("one beside");
     assert!((1_600..=1_750).contains(&first_ms), "{first_ms} ms");
     assert!(done.iter().all(|(_, _, action)| *action == Action::OpenBeside), "{done:?}");
@@ -156,7 +159,7 @@ fn a_path_that_takes_no_data_is_closed_after_two_seconds_where_another_works() {
         for step in 1..=100 {
             let now = Timestamp::from_millis(host.now_ms);
             host.paths[0].on_refused(now);
-            let done = host.look(&[WELL, other], Expected::Signs);
+            let done = host.look(&[WELL, other], SIGNS);
             if done.iter().any(|(at, action)| *at == 0 && matches!(action, Action::Close(CloseReason::Unvalidated))) {
                 closed_ms = Some(step * LOOK_MS);
                 break;
@@ -169,19 +172,19 @@ fn a_path_that_takes_no_data_is_closed_after_two_seconds_where_another_works() {
 }
 
 #[test]
-fn how_long_silence_is_no_illness_follows_from_what_is_expected() {
+fn a_path_is_ill_that_was_silent_for_four_signs_of_life() {
     let silent = Way { comes: false, ..WELL };
-    for (expected, ill_after_ms) in [(Expected::Signs, 600), (Expected::KeepAlives, 3_500)] {
+    for (signs_every, ill_after_ms) in [(SIGNS, 600), (Some(Duration::from_secs(1)), 4_000)] {
         let mut host = Host::new(1);
         let ill = (1..).find(|_| {
-            host.look(&[silent], expected);
+            host.look(&[silent], signs_every);
             host.paths[0].condition() != Condition::Healthy
         });
         let ill_ms = ill.expect("some time") * LOOK_MS;
-        assert!((ill_after_ms..=ill_after_ms + 100).contains(&ill_ms), "{expected:?}: {ill_ms} ms");
+        assert!((ill_after_ms..=ill_after_ms + 100).contains(&ill_ms), "{signs_every:?}: {ill_ms} ms");
     }
     let mut host = Host::new(1);
-    host.run(&[silent], Expected::Nothing, 60_000);
+    host.run(&[silent], None, 60_000);
     assert_eq!(host.paths[0].condition(), Condition::Healthy);
 }
 
@@ -190,10 +193,10 @@ fn what_the_application_keeps_back_is_a_backup_until_that_is_taken_back() {
     let mut host = Host::new(2);
     let actions = |done: Vec<(u64, usize, Action)>| done.into_iter().map(|(_, _, action)| action).collect::<Vec<_>>();
     host.paths[0].keep_off(BackupReason::Asked, true);
-    let done = actions(host.run(&[WELL, WELL], Expected::Signs, 1_000));
+    let done = actions(host.run(&[WELL, WELL], SIGNS, 1_000));
     assert_eq!(done, [Action::SetBackup(true), Action::Resend]);
     host.paths[0].keep_off(BackupReason::Asked, false);
-    assert_eq!(actions(host.run(&[WELL, WELL], Expected::Signs, 1_000)), [Action::SetBackup(false)]);
+    assert_eq!(actions(host.run(&[WELL, WELL], SIGNS, 1_000)), [Action::SetBackup(false)]);
 }
 
 fn way() -> impl Strategy<Value = Way> {
@@ -213,7 +216,7 @@ proptest! {
         let mut host = Host::new(3);
         for (ways, looks) in phases {
             for _ in 0..looks {
-                let done = host.look(&ways, Expected::Signs);
+                let done = host.look(&ways, SIGNS);
                 for (at, action) in done {
                     if let Action::Close(_) = action {
                         let others = host.paths.iter().enumerate().filter(|(other, _)| *other != at);

@@ -20,7 +20,7 @@ type Constant = (&'static str, fn(&mut HealthParameters, f64));
 
 const CONSTANTS: &[Constant] = &[
     ("deaf", |all, times| all.deaf = all.deaf.mul_f64(times)),
-    ("deaf when idle", |all, times| all.deaf_when_idle = all.deaf_when_idle.mul_f64(times)),
+    ("signs", |all, times| all.signs = (f64::from(all.signs) * times) as u32),
     ("busy datagrams", |all, times| all.busy_datagrams = (all.busy_datagrams as f64 * times) as u64),
     ("busy for", |all, times| all.busy_for = all.busy_for.mul_f64(times)),
     ("refusals apart", |all, times| all.refusals_apart = all.refusals_apart.mul_f64(times)),
@@ -29,7 +29,6 @@ const CONSTANTS: &[Constant] = &[
     ("outlived", |all, times| all.outlived = all.outlived.mul_f64(times)),
     ("renew after", |all, times| all.renew_after = all.renew_after.mul_f64(times)),
     ("unvalidated", |all, times| all.unvalidated = all.unvalidated.mul_f64(times)),
-    ("probe", |all, times| all.probe = all.probe.mul_f64(times)),
     ("probe opening", |all, times| all.probe_opening = all.probe_opening.mul_f64(times)),
     ("first words", |all, times| all.first_words = all.first_words.mul_f64(times)),
     ("first", |all, times| all.reopen.first = all.reopen.first.mul_f64(times)),

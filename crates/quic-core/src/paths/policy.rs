@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use web_time::{Duration, Instant};
 
-use fairpath_engine::health::{self, Action, Expected, HealthParameters, PathHealth, Traffic};
+use fairpath_engine::health::{self, Action, HealthParameters, PathHealth, Traffic};
 use fairpath_engine::{BackupReason, Bitrate, Engine, PathId as EnginePath, PathUse, ShutReason};
 use noq_proto::{FourTuple, PathAbandonReason, PathError, PathEvent, PathId, PathStats, PathStatus};
 
@@ -25,6 +25,7 @@ use crate::adapter::ConnectionEngine;
 use crate::address::{mapped, own_address, unmapped};
 use crate::pairs::{Candidates, Pair};
 use crate::tls::Application;
+use crate::transport::PATH_KEEP_ALIVE;
 use accepted::accepted_slot;
 use ports::Ports;
 use ways::Ways;
@@ -335,10 +336,12 @@ impl Policy {
     /// Takes the state of every path from the engine and its counters from the stack.
     pub(crate) fn measure(&mut self, paths: &mut dyn Paths, now: Instant) {
         let at = self.engine.at(now);
-        let expected = match self.application {
-            Application::Other(_) => Expected::Nothing,
-            Application::Fairpath | Application::Named(_) if self.traffic.is_busy(at) => Expected::Signs,
-            Application::Fairpath | Application::Named(_) => Expected::KeepAlives,
+        let signs_every = match self.application {
+            Application::Other(_) => None,
+            Application::Fairpath | Application::Named(_) if self.traffic.is_busy(at) => {
+                Some(self.health.signs_every())
+            }
+            Application::Fairpath | Application::Named(_) => Some(PATH_KEEP_ALIVE),
         };
         // The stack gives a path a new controller where the peer's address has changed, and says nothing.
         let built = self.engine.paths_built();
@@ -360,7 +363,7 @@ impl Policy {
             let path = slot.engine_path();
             let snapshot = path.and_then(|path| self.engine.with(now, |engine, at| engine.snapshot(path, at)));
             let arrived_at = paths.arrived_at(id).map(|arrived| self.engine.at(arrived));
-            slot.measure(Seen { stats: stats.as_ref(), snapshot, arrived_at }, expected, at);
+            slot.measure(Seen { stats: stats.as_ref(), snapshot, arrived_at }, signs_every, at);
             // The stack may know better (`on_refused`): it is asked anew.
             if let Some(path) = path.filter(|_| slot.is_open()) {
                 self.engine.with(now, |engine, _| engine.set_use(path, slot.health.path_use()));

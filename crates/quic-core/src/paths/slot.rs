@@ -4,7 +4,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use fairpath_engine::health::{Expected, PathHealth, Signs};
+use fairpath_engine::health::{PathHealth, Signs};
 use fairpath_engine::{Bitrate, ByteCount, PathId as EnginePath, PathSnapshot, PathUse, Terms, Timestamp};
 use noq_proto::{PathId, PathStats};
 
@@ -194,8 +194,8 @@ impl Slot {
         tracing::debug!(interface = %self.interface, lost = stats.lost_bytes, "path forgotten");
     }
 
-    /// Takes the newest counters, the engine's view, and what the peer said.
-    pub(super) fn measure(&mut self, seen: Seen<'_>, expected: Expected, now: Timestamp) {
+    /// Takes the newest counters, the engine's view, and what the peer said, which says something on the path that often.
+    pub(super) fn measure(&mut self, seen: Seen<'_>, signs_every: Option<Duration>, now: Timestamp) {
         if let Some(stats) = seen.stats {
             self.current.received = ByteCount::new(stats.udp_rx.bytes);
         }
@@ -206,7 +206,7 @@ impl Slot {
         self.snapshot = seen.snapshot;
         let datagrams = seen.stats.map(|stats| (stats.udp_rx.datagrams, stats.udp_tx.datagrams));
         let signs = Signs { datagrams, snapshot: seen.snapshot, arrived_at: seen.arrived_at };
-        self.health.measure(&signs, expected, now);
+        self.health.measure(&signs, signs_every, now);
         self.sending.update(now, self.current.acked);
         self.receiving.update(now, self.current.received);
     }
