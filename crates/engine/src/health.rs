@@ -26,7 +26,7 @@ mod traffic;
 mod treatment;
 
 pub use crate::health_parameters::HealthParameters;
-pub use crate::path::{ReopenWaits, UseState};
+pub use crate::path::UseState;
 pub use condition::Condition;
 pub use path_health::{PathHealth, Signs};
 pub use relief::relieve;

@@ -3,8 +3,6 @@
 
 use core::time::Duration;
 
-use crate::path::ReopenWaits;
-
 /// The parameters of the health of paths.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HealthParameters {
@@ -40,7 +38,7 @@ pub struct HealthParameters {
     /// A packet that comes this soon after a path was opened is no answer to the first question.
     pub first_words: Duration,
     /// How long a path waits before it is opened again.
-    pub reopen: ReopenWaits,
+    pub reopen_after: Duration,
 }
 
 impl Default for HealthParameters {
@@ -68,6 +66,6 @@ impl HealthParameters {
         unvalidated: Duration::from_secs(2),
         probe_opening: Duration::from_millis(250),
         first_words: Duration::from_millis(500),
-        reopen: ReopenWaits::DEFAULT,
+        reopen_after: Duration::from_millis(250),
     };
 }

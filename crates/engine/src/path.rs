@@ -4,7 +4,6 @@
 mod liveness;
 mod path_use;
 mod recovery;
-mod reopen;
 mod usage;
 
 use fairpath_core::{Ack, ByteCount, DeliveryRate, OneWayEstimator, RttEstimator, Timestamp};
@@ -14,7 +13,6 @@ pub use self::liveness::Liveness;
 use self::liveness::{Answers, patience};
 pub use self::path_use::{BackupReason, PathUse, ShutReason, UseState};
 pub use self::recovery::{LossBatch, LossDetector, Tracked, probe_timeout};
-pub use self::reopen::ReopenWaits;
 use self::usage::Usage;
 
 use crate::pacer::Pacer;

@@ -33,7 +33,6 @@ const MECHANISMS: &[(&str, &str)] = &[
 pub const HALVED_AND_DOUBLED: &[(&str, &str, &str)] = &[
     ("crates/sched/src/algorithm/deadline", "default/deadline", "crates/lab/src/papers/default/deadline.rs"),
     ("crates/engine/src/health_parameters", "health", "crates/faults/benches/tables/health.rs"),
-    ("crates/engine/src/path/reopen", "health", "crates/faults/benches/tables/health.rs"),
     ("crates/live/src/budget/parameters", "default/budget", "crates/lab/src/papers/default/budget.rs"),
     ("crates/sched/src/losses", "default/deadline", "crates/lab/src/papers/default/deadline.rs"),
     ("crates/proxy/src/packets/order", "packet_order", "crates/proxy/src/packets/order/sensitivity.rs"),

@@ -72,7 +72,7 @@ impl<P: Copy + PartialEq> PathHealth<P> {
     pub fn new(parameters: &HealthParameters, now: Timestamp) -> Self {
         Self {
             parameters: *parameters,
-            state: UseState::new(parameters.reopen, now),
+            state: UseState::new(parameters.reopen_after, now),
             opened: 0,
             refused: None,
             heard_at: now,
@@ -120,7 +120,7 @@ impl<P: Copy + PartialEq> PathHealth<P> {
     /// The path is validated. True where it is not the first time.
     pub fn on_established(&mut self, now: Timestamp) -> bool {
         if self.path().is_some() {
-            self.state.validated(now);
+            self.state.validated();
             self.opened += 1;
             self.heard_at = now;
             (self.condition, self.sick_since) = (Condition::Healthy, None);

@@ -9,8 +9,6 @@ use core::time::Duration;
 
 use fairpath_core::Timestamp;
 
-use super::reopen::ReopenWaits;
-
 /// The use that is made of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathUse {
@@ -59,9 +57,8 @@ pub enum ShutReason {
 pub struct UseState<P> {
     stage: Stage<P>,
     reasons: Reasons,
-    waits: ReopenWaits,
-    /// The next wait.
-    backoff: Duration,
+    /// How long a path waits before it is opened again.
+    reopen_after: Duration,
     is_present: bool,
     is_shut: bool,
     /// Since when there has been no path.
@@ -72,11 +69,11 @@ pub struct UseState<P> {
 #[derive(Clone, Copy, Debug)]
 enum Stage<P> {
     /// Not open; to be opened at a time, if nothing is against it.
-    Waiting { since: Timestamp, until: Timestamp },
+    Waiting { until: Timestamp },
     /// Opened, not validated yet.
     Opening { path: P, since: Timestamp },
     /// Validated.
-    Open { path: P, since: Timestamp },
+    Open { path: P },
 }
 
 /// All reasons that hold, a bit each.
@@ -85,12 +82,11 @@ struct Reasons(u8);
 
 impl<P: Copy> UseState<P> {
     /// A pair without a path, which may be opened at once.
-    pub(crate) fn new(waits: ReopenWaits, now: Timestamp) -> Self {
+    pub(crate) fn new(reopen_after: Duration, now: Timestamp) -> Self {
         Self {
-            stage: Stage::Waiting { since: now, until: now },
+            stage: Stage::Waiting { until: now },
             reasons: Reasons::default(),
-            waits,
-            backoff: waits.first,
+            reopen_after,
             is_present: true,
             is_shut: false,
             without_since: now,
@@ -122,7 +118,7 @@ impl<P: Copy> UseState<P> {
     pub fn path(&self) -> Option<P> {
         match self.stage {
             Stage::Waiting { .. } => None,
-            Stage::Opening { path, .. } | Stage::Open { path, .. } => Some(path),
+            Stage::Opening { path, .. } | Stage::Open { path } => Some(path),
         }
     }
 
@@ -144,10 +140,9 @@ impl<P: Copy> UseState<P> {
         (self.is_present && !self.is_shut && !self.is_open()).then(|| now.since(self.without_since))
     }
 
-    /// Whether it is time to open a path. Where no path answers, waiting long helps nobody.
-    pub fn is_due(&self, any_answers: bool, now: Timestamp) -> bool {
-        let Stage::Waiting { since, until } = self.stage else { return false };
-        let until = if any_answers { until } else { until.min(since + 2 * self.waits.first) };
+    /// Whether it is time to open a path.
+    pub fn is_due(&self, now: Timestamp) -> bool {
+        let Stage::Waiting { until } = self.stage else { return false };
         self.is_present && !self.is_shut && now >= until
     }
 
@@ -169,8 +164,7 @@ impl<P: Copy> UseState<P> {
         if is_present && !self.is_present {
             self.without_since = now;
             if matches!(self.stage, Stage::Waiting { .. }) {
-                self.backoff = self.waits.first;
-                self.stage = Stage::Waiting { since: now, until: now };
+                self.stage = Stage::Waiting { until: now };
             }
         }
         self.is_present = is_present;
@@ -178,7 +172,7 @@ impl<P: Copy> UseState<P> {
 
     /// The path could not be opened now.
     pub fn on_not_opened(&mut self, now: Timestamp) {
-        self.stage = Stage::Waiting { since: now, until: now + self.next_backoff() };
+        self.stage = Stage::Waiting { until: now + self.reopen_after };
     }
 
     /// Another path than before.
@@ -186,31 +180,22 @@ impl<P: Copy> UseState<P> {
         self.reasons.0 &= BackupReason::Asked.bit();
         self.stage = Stage::Opening { path, since: now };
         if is_validated {
-            self.validated(now);
+            self.validated();
         }
     }
 
     /// The path is validated.
-    pub(crate) fn validated(&mut self, now: Timestamp) {
+    pub(crate) fn validated(&mut self) {
         if let Some(path) = self.path() {
-            self.stage = Stage::Open { path, since: now };
+            self.stage = Stage::Open { path };
         }
     }
 
     pub(crate) fn closed(&mut self, now: Timestamp) {
-        if let Stage::Open { since, .. } = self.stage {
+        if self.is_open() {
             self.without_since = now;
-            if now.since(since) > self.waits.stable {
-                self.backoff = self.waits.first;
-            }
         }
-        self.stage = Stage::Waiting { since: now, until: now + self.next_backoff() };
-    }
-
-    fn next_backoff(&mut self) -> Duration {
-        let wait = self.backoff;
-        self.backoff = (2 * self.backoff).min(self.waits.longest);
-        wait
+        self.stage = Stage::Waiting { until: now + self.reopen_after };
     }
 }
 
@@ -255,57 +240,33 @@ mod tests {
         Timestamp::from_millis(millis)
     }
 
-    /// The first millisecond from `from` on at which the path is due.
-    fn due(state: &UseState<u8>, from: u64, any_answers: bool) -> u64 {
-        (from..).find(|at| state.is_due(any_answers, ms(*at))).expect("some time")
-    }
+    const WAIT: Duration = Duration::from_millis(250);
 
     #[test]
-    fn a_path_that_fails_again_and_again_waits_twice_as_long_each_time_up_to_eight_seconds() {
-        let (mut state, mut now) = (UseState::<u8>::new(ReopenWaits::default(), ms(0)), 0);
-        let mut waits = Vec::new();
-        for _ in 0..8 {
-            state.on_not_opened(ms(now));
-            let at = due(&state, now, true);
-            waits.push(at - now);
-            now = at;
-        }
-        assert_eq!(waits, [250, 500, 1_000, 2_000, 4_000, 8_000, 8_000, 8_000]);
-    }
-
-    #[test]
-    fn where_nothing_answers_no_wait_is_longer_than_half_a_second() {
-        let mut state = UseState::<u8>::new(ReopenWaits::default(), ms(0));
-        (0..8).for_each(|_| state.on_not_opened(ms(0)));
-        assert_eq!((due(&state, 0, true), due(&state, 0, false)), (8_000, 500));
-    }
-
-    #[test]
-    fn a_path_that_was_open_for_long_and_one_whose_interface_comes_back_wait_little() {
-        for (open_for, wait) in [(5_000, 500), (5_001, 250)] {
-            let mut state = UseState::<u8>::new(ReopenWaits::default(), ms(0));
-            state.on_not_opened(ms(0));
-            state.begin(1, true, ms(0));
-            state.closed(ms(open_for));
-            assert_eq!(due(&state, open_for, true) - open_for, wait, "open for {open_for} ms");
-        }
-        let mut state = UseState::<u8>::new(ReopenWaits::default(), ms(0));
-        (0..8).for_each(|_| state.on_not_opened(ms(0)));
-        state.set_present(false, ms(1_000));
-        assert!(!state.is_due(true, ms(60_000)), "where would it begin");
+    fn a_path_that_was_closed_waits_and_one_whose_interface_comes_back_does_not() {
+        let mut state = UseState::<u8>::new(WAIT, ms(0));
+        assert!(state.is_due(ms(0)), "it was never tried");
+        state.begin(1, true, ms(0));
+        state.closed(ms(5_000));
+        assert!(!state.is_due(ms(5_249)) && state.is_due(ms(5_250)));
+        state.on_not_opened(ms(5_250));
+        assert!(!state.is_due(ms(5_499)) && state.is_due(ms(5_500)));
+        state.set_present(false, ms(5_400));
+        assert!(!state.is_due(ms(60_000)), "where would it begin");
         assert_eq!(state.waits_for(ms(60_000)), None);
+        state.on_not_opened(ms(59_900));
         state.set_present(true, ms(60_000));
-        assert!(state.is_due(true, ms(60_000)));
+        assert!(state.is_due(ms(60_000)));
         assert_eq!(state.waits_for(ms(60_100)), Some(Duration::from_millis(100)));
     }
 
     #[test]
     fn a_path_is_shut_until_it_is_validated_and_a_backup_for_the_first_of_its_reasons() {
-        let mut state = UseState::<u8>::new(ReopenWaits::default(), ms(0));
+        let mut state = UseState::<u8>::new(WAIT, ms(0));
         assert_eq!(state.path_use(), PathUse::Shut(ShutReason::Lost));
         state.begin(1, false, ms(0));
         assert_eq!(state.path_use(), PathUse::Shut(ShutReason::Opening));
-        state.validated(ms(1));
+        state.validated();
         assert_eq!(state.path_use(), PathUse::Open);
         for reason in [BackupReason::Unwell, BackupReason::Slow, BackupReason::Asked, BackupReason::Declined] {
             state.keep_off(reason, true);

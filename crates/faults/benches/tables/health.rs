@@ -31,9 +31,7 @@ const CONSTANTS: &[Constant] = &[
     ("unvalidated", |all, times| all.unvalidated = all.unvalidated.mul_f64(times)),
     ("probe opening", |all, times| all.probe_opening = all.probe_opening.mul_f64(times)),
     ("first words", |all, times| all.first_words = all.first_words.mul_f64(times)),
-    ("first", |all, times| all.reopen.first = all.reopen.first.mul_f64(times)),
-    ("longest", |all, times| all.reopen.longest = all.reopen.longest.mul_f64(times)),
-    ("stable", |all, times| all.reopen.stable = all.reopen.stable.mul_f64(times)),
+    ("reopen after", |all, times| all.reopen_after = all.reopen_after.mul_f64(times)),
 ];
 
 const TIMES: [(f64, &str); 2] = [(0.5, "half"), (2.0, "twice")];

@@ -502,11 +502,10 @@ impl Policy {
     /// Opens what is due. Of a pair that is being asked for the first time the answer is waited for.
     fn open_due(&mut self, paths: &mut dyn Paths, now: Instant) {
         let at = self.engine.at(now);
-        let any_answers = self.slots.iter().any(Slot::answers);
         for slot in &mut self.slots {
             let (local, remote) = (slot.local(), slot.remote());
             let is_asked = !slot.was_ever_opened() && self.ways.candidates.is_asking(local, remote);
-            let is_due = slot.is_wanted && slot.health.is_due(any_answers, at);
+            let is_due = slot.is_wanted && slot.health.is_due(at);
             if is_asked || !is_due || paths.interface(Some(local)).is_none() {
                 continue;
             }
