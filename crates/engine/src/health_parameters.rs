@@ -15,9 +15,6 @@ pub struct HealthParameters {
     pub busy_datagrams: u64,
     /// And it is still meant to flow for this long after: a dead path may have stopped it.
     pub busy_for: Duration,
-    /// A path on which data is refused is tried again at each look. So refusals that are further apart have nothing to do
-    /// with each other.
-    pub refusals_apart: Duration,
     /// Between two changes of a path round trips are measured anew: so long takes a mean of eight samples, of which there
     /// is one in 150 ms.
     pub settled: Duration,
@@ -58,7 +55,6 @@ impl HealthParameters {
         signs: 4,
         busy_datagrams: 40,
         busy_for: Duration::from_secs(10),
-        refusals_apart: Duration::from_millis(500),
         settled: Duration::from_secs(2),
         dead_after: Duration::from_millis(600),
         outlived: Duration::from_millis(400),

@@ -135,12 +135,10 @@ impl<P: Copy + PartialEq> PathHealth<P> {
         self.state.closed(now);
     }
 
-    /// The host finds that the path takes no data.
+    /// The host finds that the path takes no data. It is tried again at each look: refusals that are further apart than a path
+    /// may be silent have nothing to do with each other.
     pub fn on_refused(&mut self, now: Timestamp) {
-        let since = self
-            .refused
-            .filter(|(_, last)| *last + self.parameters.refusals_apart > now)
-            .map_or(now, |(since, _)| since);
+        let since = self.refused.filter(|(_, last)| *last + self.parameters.deaf > now).map_or(now, |(since, _)| since);
         self.refused = Some((since, now));
     }
 
@@ -228,7 +226,7 @@ impl<P: Copy + PartialEq> PathHealth<P> {
 
     /// For how long the path has taken no data, whenever there was some.
     pub(super) fn refused_for(&self, now: Timestamp) -> Duration {
-        let going_on = self.refused.filter(|(_, last)| *last + self.parameters.refusals_apart > now);
+        let going_on = self.refused.filter(|(_, last)| *last + self.parameters.deaf > now);
         going_on.map_or(Duration::ZERO, |(since, last)| last.since(since))
     }
 

@@ -23,7 +23,6 @@ const CONSTANTS: &[Constant] = &[
     ("signs", |all, times| all.signs = (f64::from(all.signs) * times) as u32),
     ("busy datagrams", |all, times| all.busy_datagrams = (all.busy_datagrams as f64 * times) as u64),
     ("busy for", |all, times| all.busy_for = all.busy_for.mul_f64(times)),
-    ("refusals apart", |all, times| all.refusals_apart = all.refusals_apart.mul_f64(times)),
     ("settled", |all, times| all.settled = all.settled.mul_f64(times)),
     ("dead after", |all, times| all.dead_after = all.dead_after.mul_f64(times)),
     ("outlived", |all, times| all.outlived = all.outlived.mul_f64(times)),
@@ -36,9 +35,16 @@ const CONSTANTS: &[Constant] = &[
 
 const TIMES: [(f64, &str); 2] = [(0.5, "half"), (2.0, "twice")];
 
-/// A network, and the cost of links that fail there, in seconds.
+/// A network, and its cost.
 type Network = (&'static str, fn(&EngineConfig, u64) -> f64);
 
+/// Networks where little is sent, and the packets of both ends.
+const AT_REST: &[Network] = &[
+    ("at rest for 30 s after 1 MB", |engine, seed| packets(engine, seed, 0)),
+    ("15 messages a second for 30 s after 1 MB", |engine, seed| packets(engine, seed, 15)),
+];
+
+/// Networks with links that fail, and what that costs in seconds.
 const NETWORKS: &[Network] = &[
     ("the path of acknowledgements goes dark: 16 streams stand still", |engine, seed| {
         still(engine, seed, |world| world.set_up(0, false))
@@ -57,15 +63,19 @@ const NETWORKS: &[Network] = &[
     ("a path dark for 2 s in every 8, for 16 s: what is lacking", twice),
     ("both paths dark for 2 s: 5 MB from then on", both),
     ("a path dark for 20 s: until it carries data again", back),
-    ("a path dark while nothing is sent: 1 MB a moment later", idle),
+    ("a path that works for 0.5 s in every 2, for 20 s: what is lacking", flickers),
+    ("both paths get another port and are dark a moment later, for 3 s: until both carry data again", rebound),
+    ("a path dark while nothing is sent: 1 MB a moment later", |engine, seed| idle(engine, seed, 2)),
+    ("a path dark for 20 s while nothing is sent: 1 MB then", |engine, seed| idle(engine, seed, 20)),
     ("the server's host stands still for 0.7 s in every 3, for 15 s: what is lacking", stalls),
     ("delays rise by 0.5 s for 1 s in every 4, for 16 s: what is lacking", late),
     ("30 % lost on the second link: until both paths are open", opening),
     ("300 kbit/s back on the path of acknowledgements: 20 MB", thin_way_back),
 ];
 
-/// A difference that is noticed, in seconds.
+/// A difference that is noticed, in seconds and in packets.
 const NOTICED: f64 = 0.05;
+const NOTICED_PACKETS: f64 = 50.0;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -77,12 +87,15 @@ pub(crate) fn table() {
     let word = std::env::var("FAIRPATH_HEALTH_OF").unwrap_or_default();
     let seeds: Vec<u64> = (1..=if is_quick { 2 } else { 4 }).collect();
     println!(
-        "Seconds that links cost which fail; with another value, how many more, where they are at least {NOTICED}"
+        "Seconds that links cost which fail, and packets at rest; with another value, how many more, where they are at least \
+         {NOTICED} s and {NOTICED_PACKETS} packets"
     );
     let changed: Vec<HealthParameters> = variants().map(|(_, _, parameters)| parameters).collect();
     let mut lines = Vec::new();
     let mut changes: BTreeMap<&str, u32> = CONSTANTS.iter().map(|(name, _)| (*name, 0)).collect();
-    for (network, cost) in NETWORKS.iter().filter(|(name, _)| name.contains(&word)) {
+    let all = [(NETWORKS, "s", NOTICED), (AT_REST, "packets", NOTICED_PACKETS)];
+    let all = all.iter().flat_map(|(networks, unit, noticed)| networks.iter().map(move |one| (one, *unit, *noticed)));
+    for ((network, cost), unit, noticed) in all.filter(|((name, _), ..)| name.contains(&word)) {
         let run = |health: HealthParameters, seed| cost(&EngineConfig { health, ..EngineConfig::live() }, seed);
         let runs: Vec<(f64, Vec<f64>)> = seeds
             .par_iter()
@@ -93,14 +106,14 @@ pub(crate) fn table() {
             .collect();
         let mut add = |what: String, samples: Vec<f64>| {
             let Some(Estimate { mean, half_width, .. }) = Estimate::of(samples.iter().copied()) else { return };
-            println!("  {what:<100} {mean:.3} ± {:.3} s", half_width.unwrap_or(f64::INFINITY));
-            lines.push(serde_json::json!({ "what": what, "unit": "s", "samples": samples }));
+            println!("  {what:<100} {mean:.3} ± {:.3} {unit}", half_width.unwrap_or(f64::INFINITY));
+            lines.push(serde_json::json!({ "what": what, "unit": unit, "samples": samples }));
         };
         add((*network).to_owned(), runs.iter().map(|(default, _)| *default).collect());
         for (at, (constant, times, _)) in variants().enumerate() {
             let samples: Vec<f64> = runs.iter().map(|(_, changed)| changed[at]).collect();
             let Some(Estimate { mean, half_width, .. }) = Estimate::of(samples.iter().copied()) else { continue };
-            if mean.abs() >= NOTICED.max(half_width.unwrap_or(f64::INFINITY)) {
+            if mean.abs() >= noticed.max(half_width.unwrap_or(f64::INFINITY)) {
                 *changes.entry(constant).or_default() += 1;
                 add(format!("{constant}, {times}: more, {network}"), samples);
             }
@@ -205,6 +218,29 @@ fn both(engine: &EngineConfig, seed: u64) -> f64 {
     seconds(world.time_to_receive(false, 5_000_000, PATIENCE))
 }
 
+fn flickers(engine: &EngineConfig, seed: u64) -> f64 {
+    lacks(engine, seed, 10, |world| {
+        world.set_up(1, false);
+        world.run_for(ms(1_500));
+        world.set_up(1, true);
+        world.run_for(ms(500));
+    })
+}
+
+fn rebound(engine: &EngineConfig, seed: u64) -> f64 {
+    let mut world = world(engine, seed);
+    world.server.send(u64::MAX);
+    world.run_for(ms(2_000 + 173 * seed));
+    (0..2).for_each(|way| _ = world.rebind(way));
+    world.run_for(ms(60));
+    (0..2).for_each(|way| world.set_up(way, false));
+    world.run_for(ms(3_000));
+    (0..2).for_each(|way| world.set_up(way, true));
+    let returned = world.now;
+    world.run_until(PATIENCE, |world| (0..2).all(|way| world.data_left_at(way, false).is_some_and(|at| at > returned)));
+    (world.now - returned).as_secs_f64()
+}
+
 fn back(engine: &EngineConfig, seed: u64) -> f64 {
     let mut world = sending(engine, seed);
     world.set_up(1, false);
@@ -215,14 +251,29 @@ fn back(engine: &EngineConfig, seed: u64) -> f64 {
     (world.now - returned).as_secs_f64()
 }
 
-fn idle(engine: &EngineConfig, seed: u64) -> f64 {
+fn idle(engine: &EngineConfig, seed: u64, dark_s: u64) -> f64 {
     let mut world = world(engine, seed);
     world.redials = true;
     world.run_for(ms(15_000 + 173 * seed));
     world.set_up(0, false);
-    world.run_for(ms(2_000));
+    world.run_for(ms(1_000 * dark_s));
     world.client.send(1_000_000);
     seconds(world.time_to_receive(false, 1_000_000, PATIENCE))
+}
+
+/// The packets of both ends in 30 s of so many messages a second, after 1 MB was sent.
+fn packets(engine: &EngineConfig, seed: u64, messages: u32) -> f64 {
+    let mut world = world(engine, seed);
+    world.client.send(1_000_000);
+    world.run_for(ms(3_000 + 173 * seed));
+    let before = world.packets();
+    for _ in 0..30 * messages.max(1) {
+        if messages > 0 {
+            world.client.send_message();
+        }
+        world.run_for(Duration::from_secs(1) / messages.max(1));
+    }
+    (world.packets() - before) as f64
 }
 
 fn stalls(engine: &EngineConfig, seed: u64) -> f64 {
