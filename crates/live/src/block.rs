@@ -13,9 +13,8 @@ use crate::wire::{Repair, symbol, symbol_length};
 /// share of repair hardly smaller.
 const PIECES_MAX: usize = 160;
 
-/// The most repair of a block: a code half of which is repair bears the loss of half of it, and a path that loses more
-/// is used for copies only.
-const REPAIR_MAX: usize = 95;
+/// The most repair of a block: its packets and its pieces are told apart by one byte.
+const REPAIR_MAX: usize = u8::MAX as usize - PIECES_MAX;
 
 /// Which part of the deadline a block may take to fill: what is missing of it is then known, and brought back, while
 /// most of the deadline is left for the way.

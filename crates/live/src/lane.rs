@@ -25,8 +25,9 @@ const LOSS_MAX: f64 = 0.1;
 /// What rates are taken to be before a path has measured a round trip.
 const FIRST_RTT: Duration = Duration::from_millis(100);
 
-/// How long the peer may keep back an acknowledgement [RFC9000 §18.2].
-const ACKNOWLEDGED: Duration = Duration::from_millis(25);
+/// How long the peer may keep back an acknowledgement [RFC9000 §18.2, max_ack_delay]. Reports are as often, and the host is
+/// asked as often which paths answer.
+pub(crate) const ACK_DELAY_MAX: Duration = Duration::from_millis(25);
 
 /// The least that answers are taken to vary by: what timers of hosts and the other packets of a picture do.
 const VARIES: Duration = Duration::from_millis(5);
@@ -120,7 +121,7 @@ impl Lane {
     /// An answer that takes longer has been lost, or what it answers is late: all but one in a thousand come by then, and
     /// so a probe timeout counts them, too [RFC9002 §6.2.1].
     pub(crate) fn patience(&self) -> Duration {
-        self.round_trips().probe_timeout() + ACKNOWLEDGED
+        self.round_trips().probe_timeout() + ACK_DELAY_MAX
     }
 
     fn round_trips(&self) -> Rtt {

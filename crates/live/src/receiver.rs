@@ -9,12 +9,9 @@ use fairpath_core::Timestamp;
 use crate::config::{Config, DEADLINE_MAX, FlowId};
 use crate::counts::Counts;
 use crate::flow::{Came, Flow};
+use crate::lane::ACK_DELAY_MAX;
 use crate::peer_clock::PeerClock;
 use crate::wire::{Body, Datagram, Malformed, PathReport, Report, Way};
-
-/// How often the sender is told what came while anything does. It has to hear of a silent path in a fraction of the
-/// shortest deadlines in use.
-const REPORT_EVERY: Duration = Duration::from_millis(25);
 
 /// Reports end so long after the last datagram: the sender has heard of it by then, though some were lost.
 const REPORT_FOR: Duration = Duration::from_secs(1);
@@ -143,7 +140,7 @@ impl Receiver {
             self.paths.entry(way.path).or_default().on_delay(way.left, delay);
         }
         self.report_until = now + REPORT_FOR;
-        self.report_at.get_or_insert(now + REPORT_EVERY);
+        self.report_at.get_or_insert(now + ACK_DELAY_MAX);
     }
 
     /// The next packet that is to be handed out by now.
@@ -161,7 +158,7 @@ impl Receiver {
         if self.report_at.is_none_or(|at| now < at) {
             return None;
         }
-        self.report_at = (now < self.report_until).then(|| now + REPORT_EVERY);
+        self.report_at = (now < self.report_until).then(|| now + ACK_DELAY_MAX);
         let paths = self.paths.iter_mut().map(|(path, came)| came.report(*path)).collect();
         let report = Report { number: self.reports, counts: self.counts, paths };
         self.reports = self.reports.wrapping_add(1);

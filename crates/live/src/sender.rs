@@ -16,7 +16,7 @@ use crate::budget::{Budget, BudgetParameters};
 use crate::config::{Config, Copies, DEADLINE_MAX, DEADLINE_MIN, FlowId, PACKET_MAX};
 use crate::counts::Counts;
 use crate::facts::PathFacts;
-use crate::lane::Lane;
+use crate::lane::{ACK_DELAY_MAX, Lane};
 use crate::retained::{PieceId, Retained};
 use crate::sharing::Sharing;
 use crate::spread::Spread;
@@ -27,9 +27,6 @@ pub use status::{PathStatus, Status};
 
 /// Rates are set anew no more often.
 const SOLVE_EVERY: Duration = Duration::from_millis(100);
-
-/// How often the host is asked which paths answer, while something is on its way: a silent path is left as soon.
-const HEARS_EVERY: Duration = Duration::from_millis(25);
 
 /// What may wait and be kept, in bytes: what 30 Mbit/s bring in two seconds.
 const BYTES_MAX: usize = 8 << 20;
@@ -307,7 +304,7 @@ impl Sender {
         let repair = self.repair.front().map(|(at, ..)| *at);
         let credit = if self.has_work(now) { self.spread.next_credit() } else { None };
         let later = repair.into_iter().chain(credit).filter(|at| *at > now);
-        let hears = self.is_busy().then_some(self.heard_at + HEARS_EVERY);
+        let hears = self.is_busy().then_some(self.heard_at + ACK_DELAY_MAX);
         closes.chain([self.solve_at]).chain(hears).chain(later).chain(self.overdue_at()).min()
     }
 
