@@ -256,7 +256,7 @@ impl End {
     /// A datagram came from `from` to the address `to` here. What it is answered with at once.
     pub fn receive(&mut self, from: SocketAddr, to: IpAddr, contents: Vec<u8>, now: Instant) -> Vec<Leaving> {
         self.is_due = true;
-        if self.host == Host::Busy {
+        if self.host.shares_its_processor() {
             self.waiting.came(from, to, contents, self.clock.at(now));
             return Vec::new();
         }
@@ -310,7 +310,7 @@ impl End {
         self.is_due = false;
         match self.host {
             Host::Prompt => self.do_all(now, send),
-            Host::Busy => self.do_busily(now, send),
+            Host::Busy | Host::Starved => self.do_busily(now, send),
             Host::Late if now < self.next_look => {
                 // It still transmits: the driver runs between an event and what comes of it.
                 self.transmit(now, send);

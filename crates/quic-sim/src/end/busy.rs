@@ -1,4 +1,5 @@
-//! A process that is off the processor now and then: see [`Host::Busy`](crate::Host::Busy).
+//! A process that is off the processor now and then: see [`Host::Busy`](crate::Host::Busy) and
+//! [`Host::Starved`](crate::Host::Starved).
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
@@ -30,20 +31,28 @@ impl End {
     /// The process runs at `now`: hands over what it had made, takes in what came, and makes more, which may have to wait.
     pub(super) fn do_busily(&mut self, now: Instant, send: &mut dyn FnMut(Leaving)) {
         self.waiting.until = None;
+        self.hand_over(now, send);
+        for (from, to, contents, at) in std::mem::take(&mut self.waiting.came) {
+            self.take_in((from, to), contents, at, now).into_iter().for_each(&mut *send);
+        }
+        let mut made = Vec::new();
+        self.do_all(now, &mut |leaving| made.push(leaving));
+        self.waiting.made = made;
+        let off = self.lateness.off(self.host);
+        if off.is_none_or(|(_, with_packets)| !with_packets) {
+            self.hand_over(now, send);
+        }
+        let Some((off, _)) = off else { return };
+        self.waiting.until = Some(self.clock.when(now + off));
+        self.is_due = true;
+    }
+
+    /// Hands over what was made.
+    fn hand_over(&mut self, now: Instant, send: &mut dyn FnMut(Leaving)) {
         for leaving in std::mem::take(&mut self.waiting.made) {
             let contents = [&leaving.contents[..]];
             self.each(|_, connection| connection.note_left(contents.into_iter(), Some(now)));
             send(leaving);
         }
-        for (from, to, contents, at) in std::mem::take(&mut self.waiting.came) {
-            self.take_in((from, to), contents, at, now).into_iter().for_each(&mut *send);
-        }
-        let Some(off) = self.lateness.off() else { return self.do_all(now, send) };
-        let mut made = Vec::new();
-        self.do_all(now, &mut |leaving| made.push(leaving));
-        // Off the processor only between making and handing over: before, it shows as what came waiting.
-        self.waiting.made = made;
-        self.waiting.until = Some(self.clock.when(now + off));
-        self.is_due = true;
     }
 }
