@@ -1,7 +1,7 @@
 //! The engine driven by hand: `cargo run -p fairpath-engine --example by_hand`.
 //!
-//! A host of forty lines: two paths of 20 and 60 ms on which nothing waits, and every 500th packet of a path
-//! is lost. LIA couples the two.
+//! A host of forty lines: two paths of 20 and 60 ms without queues, which lose every 500th packet.
+//! LIA couples the two.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -21,7 +21,7 @@ fn main() -> Result<(), UnknownName> {
         engine.on_path_opened(PathId::new(path), DATAGRAM, now);
         engine.set_use(PathId::new(path), PathUse::Open);
     }
-    // What is on its way: when its answer comes, on which path, and which packet of that it is.
+    // Packets in flight: time of the answer, path, and packet number on that path.
     let mut on_its_way: BTreeSet<(Timestamp, u32, u64)> = BTreeSet::new();
     let mut sent = [0_u64; 2];
     while now < END {
@@ -31,7 +31,7 @@ fn main() -> Result<(), UnknownName> {
             on_its_way.insert((now + ROUND_TRIPS[at], path.get(), sent[at]));
             sent[at] += 1;
         }
-        // The next thing that happens: an answer comes, or a pacer lets a packet go.
+        // The next event: an answer arrives, or a pacer releases a packet.
         let answer = on_its_way.first().map_or(END, |(at, ..)| *at);
         now = engine.paced_until(now).map_or(answer, |paced| paced.min(answer));
         while let Some(&(at, path, number)) = on_its_way.first().filter(|(at, ..)| *at <= now) {

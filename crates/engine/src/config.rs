@@ -1,4 +1,4 @@
-//! What a person can choose, by the published names.
+//! The configuration of an engine, by published names.
 
 use core::fmt;
 use core::str::FromStr;
@@ -18,11 +18,11 @@ use crate::without::Without;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown {kind} '{name}'; known are {}", known.join(", "))]
 pub struct UnknownName {
-    /// What was to be named.
+    /// The kind of thing that was named, such as a detector.
     pub kind: &'static str,
     /// The name given.
     pub name: String,
-    /// The names there are.
+    /// The known names.
     pub known: Vec<&'static str>,
 }
 
@@ -71,36 +71,38 @@ impl fmt::Display for Coupling {
 pub struct EngineConfig {
     /// The congestion control, one of [`EngineConfig::CONGESTION`].
     pub congestion: String,
-    /// What can be set of it.
+    /// The parameters of the congestion control.
     pub parameters: fairpath_cc::Parameters,
     /// The packet scheduler, one of [`EngineConfig::SCHEDULERS`].
     pub scheduler: String,
     /// When paths are coupled.
     pub coupling: Coupling,
-    /// What finds shared bottlenecks where the coupling is [`Coupling::Auto`], one of
+    /// The detector of shared bottlenecks with [`Coupling::Auto`], one of
     /// [`EngineConfig::DETECTORS`].
     pub detector: String,
-    /// What can be set of it.
+    /// The parameters of the detector.
     pub detection: fairpath_sbd::Parameters,
-    /// How much longer paths stay coupled after the detector has let go of them. Some detectors
+    /// How much longer paths stay coupled after the detector has separated them. Some detectors
     /// have a hold time of their own.
     pub hold: Duration,
-    /// Whether, with [`Coupling::Auto`], one path after the other sends a little less for a moment
-    /// while the detector is in doubt. Published detectors do without.
+    /// Whether, with [`Coupling::Auto`], paths take turns to send a little less for a moment while
+    /// the detector is in doubt. Published detectors do without.
     pub dips: bool,
-    /// What a person has said of paths.
+    /// The terms that the user has set for paths.
     pub terms: Vec<NamedTerms>,
-    /// How much all paths together send in a second, at most.
+    /// The rate limit of all paths together.
     pub limit: Option<Bitrate>,
-    /// Mechanisms that are taken out.
+    /// Mechanisms that are disabled.
     pub without: Without,
-    /// How the health of paths is judged.
+    /// The parameters by which the health of paths is judged.
     pub health: HealthParameters,
 }
 
-/// What is published: the standard coupling [RFC6356 §3], always on, and the scheduler that evaluations compare with.
-/// Scenario files start from here, since most repeat a paper, and a paper must not change with what is best over real
-/// networks: that is [`EngineConfig::live`].
+/// The published combination: the standard coupling [RFC6356 §3], always on, and the scheduler that
+/// evaluations compare with.
+///
+/// Scenario files start from here. Most repeat a paper, and a paper must not change with the best
+/// choice for real networks, which is [`EngineConfig::live`].
 impl Default for EngineConfig {
     fn default() -> Self {
         Self {
@@ -128,13 +130,14 @@ impl EngineConfig {
     /// The names of the schedulers, that of [`EngineConfig::default`] first.
     pub const SCHEDULERS: &'static [&'static str] = fairpath_sched::NAMES;
 
-    /// The defaults for connections over real networks: what people get who choose nothing.
+    /// The defaults for connections over real networks, for users who choose nothing.
     ///
-    /// The paths of a bottleneck together are one flow of CUBIC, since CUBIC is what they meet there; the rules of
-    /// published evaluations are Reno's, which beside it get a half of their share in a deep queue. Nobody says which
-    /// paths share a bottleneck: it is found out. Slow start also ends where the round-trip time grows, which spares a
-    /// deep queue and hundreds of losses. Packets lost while none waits in a queue are no congestion. What arrives first counts, not
-    /// which round trip was short when it was last looked at.
+    /// The paths of a bottleneck together are one flow of CUBIC, since their competitors there are
+    /// CUBIC. The rules of published evaluations are Reno's, which get half of their share beside
+    /// CUBIC in a deep queue. Shared bottlenecks are detected, as nobody states them. Slow start
+    /// also ends when the round-trip time grows, which avoids filling a deep queue and losing
+    /// hundreds of packets. Losses without a queue are not taken for congestion. The scheduler
+    /// compares expected times of arrival, not the last measured round-trip times.
     pub fn live() -> Self {
         let congestion = "coupled_cubic".into();
         let scheduler = "arrival".into();
@@ -144,29 +147,29 @@ impl EngineConfig {
         config
     }
 
-    /// Whether the scheduler of this name spares paths by their cost.
+    /// Whether the scheduler of this name prefers paths of lower cost.
     pub fn goes_by_costs(scheduler: &str) -> bool {
         fairpath_sched::goes_by_costs(scheduler)
     }
 
-    /// Whether the congestion control is based on rates, so that without pacing it is not itself.
+    /// Whether the congestion control is based on rates, and so depends on pacing.
     pub fn is_rate_based(&self) -> bool {
         fairpath_cc::entry(&self.congestion).is_some_and(|entry| entry.is_rate_based)
     }
 
-    /// An engine, or the name that is not known.
+    /// Builds an engine, or returns the unknown name.
     pub fn build(&self) -> Result<Engine, UnknownName> {
         self.build_of(None, None)
     }
 
-    /// An engine around a congestion controller of one's own, in place of the one that is named; or the name
-    /// that is not known. Whether dips help is judged by the named one.
+    /// Builds an engine around a caller's congestion controller in place of the named one, or
+    /// returns the unknown name. The named controller decides whether dips are used.
     pub fn build_around(&self, controller: Box<dyn Controller>) -> Result<Engine, UnknownName> {
         self.build_of(Some(controller), None)
     }
 
-    /// An engine with a congestion controller, a scheduler, or both, of one's own in place of those that are named; or
-    /// the name that is not known.
+    /// Builds an engine with a caller's congestion controller, scheduler, or both, in place of the
+    /// named ones, or returns the unknown name.
     pub fn build_of(
         &self,
         controller: Option<Box<dyn Controller>>,

@@ -1,5 +1,5 @@
-//! The congestion control of a connection, the window that was asked for last, which stays until something is told,
-//! and whether the scheduler's views of it are old.
+//! The congestion control of a connection, a cache of the last window, and whether the scheduler's
+//! views of it are stale.
 
 use core::cell::Cell;
 use core::ops::{Deref, DerefMut};
@@ -7,7 +7,7 @@ use core::ops::{Deref, DerefMut};
 use fairpath_cc::Controller;
 use fairpath_core::{ByteCount, PathId, Sent};
 
-/// A controller. Whatever changes it goes through [`DerefMut`], after which no window is known.
+/// A controller. Every change goes through [`DerefMut`], which invalidates the cached window.
 #[derive(Debug)]
 pub(crate) struct Control {
     controller: Box<dyn Controller>,
@@ -21,8 +21,8 @@ impl Control {
         Self { hears_sent: controller.hears_sent(), controller, known: Cell::new(None), is_marked: true }
     }
 
-    /// How much may be in flight on the path. Asked several times for each packet: a comparison costs less than a
-    /// call that nobody can foresee.
+    /// How much may be in flight on the path. Every packet asks several times, and a comparison
+    /// costs less than an indirect call.
     #[inline]
     pub(crate) fn window(&self, path: PathId) -> ByteCount {
         match self.known.get() {
@@ -43,13 +43,13 @@ impl Control {
     pub(crate) fn on_sent(&mut self, path: PathId, sent: &Sent) {
         if self.hears_sent {
             self.known.set(None);
-            // Only the end of an idleness changes what a view says.
+            // Only the end of an idle period changes a view.
             self.is_marked |= sent.in_flight <= sent.bytes;
             self.controller.on_sent(path, sent);
         }
     }
 
-    /// Whether what a view says of it may have changed since this was last asked.
+    /// Whether views of the controller may have changed since the last call.
     pub(crate) fn take_mark(&mut self) -> bool {
         core::mem::take(&mut self.is_marked)
     }

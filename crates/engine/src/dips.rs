@@ -1,52 +1,54 @@
-//! Dips: now and then one path sends a little less for a moment, to see whose delay falls.
+//! Dips: from time to time one path sends a little less for a moment, to show which delays fall.
 //!
 //! Two separate queues that are alike in all respects, as those of two modems of one operator, may
-//! fill and drain in step for as long as nothing disturbs them, and no detector can tell them from
-//! one. A path that gives way for a moment lets its own queue fall, and that of another path only if
-//! it is the same; afterwards the two are out of step. In the simulator pairs of such links, with
-//! nothing else on them, are called one for 89 to 97 % of the time without dips, and for 0 to 3 % with
-//! one in every second; the goodput is 0.3 % less.
+//! fill and drain in step until something disturbs them. No detector can tell them from one. A path
+//! that gives way lets its own queue fall, and that of another path only if the queue is shared;
+//! afterwards the two are out of step. In the simulator pairs of such links without other traffic
+//! are called shared for 89 to 97 % of the time without dips. With one dip a second it is 0 to 3 %,
+//! and the goodput is 0.3 % less.
 //!
-//! A path whose packets find no queue lets its turn pass: none would fall. It would carry less for the time, and on links
-//! that lose packets at random, which never fill, a transfer of some seconds takes three hundredths longer for it. The
-//! other paths do not dip for it, which they would pay for. Nor does any dip while of one path alone there are delays that
-//! say something of the network: a path that carries now and then what is left for it would not show whether it gives way,
-//! and the doubt that makes others dip for it would last as long as the connection.
+//! A path without a queue skips its turn, since nothing would fall. A dip would cost it capacity:
+//! on links with random losses, which never fill, a transfer of some seconds takes three hundredths
+//! longer. The other paths do not dip in its place, as they would pay for it.
+//!
+//! No path dips while only one path has delays that tell of the network. A path that carries only
+//! occasional overflow would not show a change, and the doubt would last as long as the connection.
 
 use core::time::Duration;
 
 use fairpath_core::{ByteCount, PathId, Rtt, Timestamp};
 
-/// From one dip to the next, of whichever path: at first, and after the first [`SOON`] dips. More is
-/// to be learnt in the beginning. Where it takes longer until a dip is over and its effect seen, the next one waits:
-/// while one path comes back as another gives way, a queue of both does not change.
+/// Interval between dips of any path: for the first [`SOON`] dips, and later. More is to be learnt
+/// in the beginning. The next dip waits until the effect of the last one is over: while one path
+/// comes back as another gives way, a shared queue does not change.
 const EVERY: Duration = Duration::from_secs(1);
 const LATER_EVERY: Duration = Duration::from_secs(4);
 const SOON: usize = 10;
 
-/// Of a path of which nothing was heard for so long, since it was opened or since the last delay, nothing would be heard
-/// while another dips.
+/// A path without a delay sample for this long, since it opened or since the last one, is not
+/// expected to have samples while another path dips.
 pub(crate) const HEARD: Duration = LATER_EVERY;
 
-/// How long a dip lasts beside the round trip after which it shows: what detectors compare are
-/// stretches of some hundred milliseconds.
+/// How long a dip lasts beyond the round trip until it shows. Detectors compare spans of some
+/// hundred milliseconds.
 const LASTS: Duration = Duration::from_millis(300);
 
-/// What is left of the window: less than halving it, as a loss does, and enough to be seen.
+/// The part of the window that remains: less of a cut than after a loss, and large enough to be
+/// seen.
 const LEFT: f64 = 0.75;
 
-/// A queue in which packets wait for less could not be seen to fall.
+/// A shorter queueing delay could not be seen to fall.
 const QUEUED: Duration = Duration::from_millis(1);
 
-/// A window is never made smaller than so many datagrams.
+/// The least window during a dip, in datagrams.
 const LEFT_DATAGRAMS: u64 = 4;
 
-/// When which path gives way.
+/// The schedule of dips.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Dips {
     /// When the next dip begins; `None` before the first question.
     next: Option<Timestamp>,
-    /// How many there were.
+    /// How many turns there have been, skipped ones included.
     count: usize,
     current: Option<Dip>,
 }
@@ -57,7 +59,7 @@ struct Dip {
     until: Timestamp,
 }
 
-/// A path that may give way.
+/// A path whose turn to dip may come.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Candidate {
     path: PathId,
@@ -66,7 +68,7 @@ pub(crate) struct Candidate {
 }
 
 impl Candidate {
-    /// Of its round-trip times; before the first sample nothing is known of a queue.
+    /// From the path's round-trip times. Before the first sample a queue is assumed.
     pub(crate) fn new(path: PathId, rtt: Option<Rtt>) -> Self {
         let round_trip = rtt.map_or(Duration::ZERO, |rtt| rtt.smoothed);
         let is_queued = rtt.is_none_or(|rtt| rtt.queueing_delay() >= QUEUED);
@@ -74,7 +76,7 @@ impl Candidate {
     }
 }
 
-/// A dip as it shows in what is measured, a round trip later.
+/// The time in which a dip shows in the measurements, a round trip later.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Shown {
     pub(crate) path: PathId,
@@ -83,8 +85,8 @@ pub(crate) struct Shown {
 }
 
 impl Dips {
-    /// Begins a dip where one is due, of the next of these `paths` in turn, if there are two and it has a queue. `None`
-    /// where none begins.
+    /// Begins a dip if one is due. The next of `paths` has its turn, and skips it without a queue;
+    /// there must be two paths. `None` if no dip begins.
     pub(crate) fn update(&mut self, now: Timestamp, paths: impl Fn() -> Vec<Candidate>) -> Option<Shown> {
         let next = *self.next.get_or_insert(now + EVERY);
         if now < next {
@@ -110,12 +112,12 @@ impl Dips {
         Some(Shown { path, from: now + round_trip, until: until + round_trip })
     }
 
-    /// Until when [`Dips::cap`] answers the same, unless a dip begins.
+    /// The time until which [`Dips::cap`] gives the same answer, unless a dip begins.
     pub(crate) fn same_until(&self, now: Timestamp) -> Timestamp {
         self.current.map(|dip| dip.until).filter(|until| *until > now).unwrap_or(Timestamp::MAX)
     }
 
-    /// What a path may have in flight of its `window`.
+    /// How much of its `window` a path may use now.
     pub(crate) fn cap(&self, path: PathId, window: ByteCount, max_datagram: ByteCount, now: Timestamp) -> ByteCount {
         match self.current {
             Some(dip) if dip.path == path && now < dip.until => {

@@ -1,7 +1,8 @@
-//! The engine of one connection: its events, and what may be asked of it. What a path may do stands in
-//! `verdict`, which path is next in `choice`, what the scheduler sees of them in `views`,
-//! what a recorder may see in `snapshot`, which delays the detector hears in `delays`, what is
-//! different for live streams in `live`.
+//! The engine of one connection: its events and queries.
+//!
+//! `verdict` has what a path may do, `choice` the path for the next packet, `views` the scheduler's
+//! view of the paths. `snapshot` has the view of recorders, `delays` selects the delays for the
+//! detector, `live` has the differences for live streams.
 
 mod choice;
 mod delays;
@@ -35,12 +36,12 @@ use crate::paths::Paths;
 use crate::sent_packets::SentPacket;
 use crate::without::Without;
 
-/// Below this confidence a pair of paths surely has separate bottlenecks.
+/// Below this confidence a pair of paths certainly has separate bottlenecks.
 const SURELY_SEPARATE: f64 = 0.05;
 
 /// Detection, congestion control and scheduling of one connection.
 ///
-/// Events for a path that is not open are ignored. `now` must not go backwards; where it does, the
+/// Events for a path that is not open are ignored. `now` must not go backwards; if it does, the
 /// time in between counts as zero.
 #[derive(Debug)]
 pub struct Engine {
@@ -53,32 +54,32 @@ pub struct Engine {
     paces: bool,
     /// How many datagrams may leave a path at once, whatever its rate.
     burst_datagrams: u64,
-    /// Where the detector may be helped by them.
+    /// Dips, if the detector can be helped by them.
     dips: Option<Dips>,
-    /// What a person has said of paths, by the names of where they begin.
+    /// The configured terms of paths, by interface or address.
     said: Vec<NamedTerms>,
-    /// Their changes since, once there were any.
+    /// Changes of the terms since, once there are any.
     changes: Option<TermsChanges>,
-    /// Whether a path may not send as much as the network takes.
+    /// Whether the rate of any path may be capped.
     has_caps: bool,
     /// The limit of all paths together.
     limit: Option<Limit>,
     /// When a one-way delay was last reported.
     one_way_at: Option<Timestamp>,
-    /// Whether the detector makes anything of delays.
+    /// Whether the detector uses delays.
     observes: bool,
     /// Whether a live stream is sent.
     is_live: bool,
-    /// When windows last held back a transfer beside it; `None`: not of late.
+    /// When windows last held back a transfer beside the live stream; `None`: not recently.
     transfer_at: Option<Timestamp>,
-    /// Whether the controller makes anything of delivery rates.
+    /// Whether the controller uses delivery rates.
     reads_rates: bool,
     without: Without,
     health: HealthParameters,
 }
 
 impl Engine {
-    /// An engine of these three, without paths.
+    /// An engine of these three parts, without paths.
     pub fn new(controller: Box<dyn Controller>, detector: Box<dyn Detector>, scheduler: Box<dyn Scheduler>) -> Self {
         Self {
             observes: detector.observes(),
@@ -104,33 +105,33 @@ impl Engine {
         }
     }
 
-    /// The same, with a dip of one path now and then while the detector is not sure that all paths are
-    /// separate. Not for congestion control that is based on rates: it would measure the dips.
+    /// Adds dips, while the detector is not sure that all paths are separate. Not for rate-based
+    /// congestion control, which would measure the dips.
     pub fn with_dips(self) -> Self {
         Self { dips: Some(Dips::default()), ..self }
     }
 
-    /// The same, with what a person has said of paths: see [`Engine::name_path`].
+    /// Adds the user's terms for paths: see [`Engine::name_path`].
     pub fn with_terms(self, said: Vec<NamedTerms>) -> Self {
         Self { said, ..self }
     }
 
-    /// The same, with all paths together sending no more than this in a second.
+    /// Limits the rate of all paths together.
     pub fn with_limit(self, rate: Bitrate) -> Self {
         Self { limit: Some(Limit::new(rate)), ..self }
     }
 
-    /// The same without these mechanisms.
+    /// Disables these mechanisms.
     pub fn but_for(self, without: Without) -> Self {
         Self { without, ..self }
     }
 
-    /// The mechanisms that are taken out, also those of the host.
+    /// The disabled mechanisms, also those of the host.
     pub fn without(&self) -> Without {
         self.without
     }
 
-    /// The same, whose host judges the health of paths by these parameters.
+    /// Sets the parameters by which the host judges the health of paths.
     pub fn with_health(self, health: HealthParameters) -> Self {
         Self { health, ..self }
     }
@@ -140,22 +141,21 @@ impl Engine {
         &self.health
     }
 
-    /// The rate that all paths together keep to; `None`: as much as the network takes.
+    /// The rate limit of all paths together; `None`: no limit.
     pub fn limit(&self) -> Option<Bitrate> {
         self.limit.as_ref().map(Limit::rate)
     }
 
-    /// The same, sending as its windows allow and without regard to pacing rates. Published models
-    /// of window-based control do not pace; an algorithm that is based on rates needs it.
+    /// Disables pacing. Published models of window-based control do not pace; rate-based control needs it.
     pub fn unpaced(self) -> Self {
         Self { paces: false, ..self }
     }
 
-    /// The same for a host in real time, whose timers may be late, and for models of one: ten datagrams may leave a
-    /// path at once, whatever its rate [RFC9002 §7.7]. Holds for paths that are opened from now on.
+    /// Allows bursts of ten datagrams on each path opened from now on, at any rate [RFC9002 §7.7].
+    /// Hosts in real time, whose timers may be late, and models of them need this.
     ///
-    /// It is more than a matter of timers: an application that sends less than the pacer lets out uses all that is
-    /// allowed after each single packet where none may follow it at once.
+    /// Without bursts each packet of an application below the pacing rate would seem to use all it may, since
+    /// none could follow it at once.
     pub fn with_bursts(self) -> Self {
         Self { burst_datagrams: BURST_DATAGRAMS, ..self }
     }
@@ -179,25 +179,24 @@ impl Engine {
         }
     }
 
-    /// The use that the host makes of the path: open from the moment when it is validated, shut when it is being
-    /// closed.
+    /// Sets the host's use of the path: open once it is validated, shut when it is being closed.
     pub fn set_use(&mut self, path: PathId, path_use: PathUse) {
         if let Some(state) = self.paths.get_mut(path) {
             state.host_use = path_use;
         }
     }
 
-    /// Whether the path can carry data, as was said of it by the host, and for a person's quota.
+    /// Whether the path can carry data: by the host's word, and by the quota.
     pub fn is_usable(&self, path: PathId) -> bool {
         self.paths.get(path).is_some_and(Path::is_usable)
     }
 
-    /// Whether the path is for emergencies only, as was said of it by the host or a person.
+    /// Whether the path is a backup, by the host's word or by the terms.
     pub fn is_backup(&self, path: PathId) -> bool {
         self.paths.get(path).is_some_and(Path::is_backup)
     }
 
-    /// What a person has said of the path.
+    /// Sets this end's terms for the path.
     pub fn set_terms(&mut self, path: PathId, terms: Terms) {
         if let Some(state) = self.paths.get_mut(path) {
             state.own_terms = terms;
@@ -205,8 +204,8 @@ impl Engine {
         }
     }
 
-    /// The peer's terms of the path: its cost, its cap, and whether it is a backup. It may only ask for less than
-    /// what this end would send.
+    /// Sets the peer's terms for the path: its cost, its cap, and whether it is a backup. They only
+    /// restrict this end further.
     pub fn set_peer_terms(&mut self, path: PathId, terms: Terms) {
         if let Some(state) = self.paths.get_mut(path) {
             state.peer_terms = terms;
@@ -214,8 +213,8 @@ impl Engine {
         }
     }
 
-    /// The path begins at what the host calls by these names, such as an interface and its address: what was said of
-    /// one of them holds for it.
+    /// Gives the path the host's names of its beginning, such as an interface and its address. The
+    /// terms that were set for one of these names then apply to it.
     pub fn name_path(&mut self, path: PathId, names: &[&str]) {
         let said = self.said.iter().find(|said| names.contains(&said.of.as_str())).map(|said| said.terms);
         let terms = match &self.changes {
@@ -223,13 +222,13 @@ impl Engine {
             None => said,
         };
         let Some(terms) = terms else { return };
-        // A path that is named again has used a part of its quota.
+        // A path that is named again has already used a part of its quota.
         let left = self.paths.get(path).and_then(|state| state.own_terms.quota);
         self.set_terms(path, Terms { quota: left.or(terms.quota), ..terms });
     }
 
-    /// A person has changed something, and `changes` is all that they have changed so far. It holds for paths that are
-    /// named from now on: the host names again those that there are.
+    /// Applies all changes that the user has made so far to paths named from now on. The host names
+    /// its existing paths again.
     pub fn change_terms(&mut self, changes: TermsChanges) {
         self.changes = Some(changes);
     }
@@ -239,13 +238,13 @@ impl Engine {
         Some(self.paths.get(path)?.terms())
     }
 
-    /// This end's terms of the path; `None` where nothing was said of any path.
+    /// This end's terms for the path; `None` if no path has any.
     pub fn own_terms(&self, path: PathId) -> Option<Terms> {
         let is_said = !self.said.is_empty() || self.changes.is_some();
         self.paths.get(path).filter(|_| is_said).map(|state| state.own_terms)
     }
 
-    /// How fast the path may send; `None`: as its window allows. A cap holds whether the engine paces or not.
+    /// The sending rate of the path; `None`: its window only. A cap applies even without pacing.
     fn pacing_rate(&self, path: PathId, state: &Path) -> Option<Bitrate> {
         let own = if self.paces { self.controller.pacing_rate(path) } else { None };
         match (own, state.terms().cap) {
@@ -254,7 +253,7 @@ impl Engine {
         }
     }
 
-    /// A path has room, and a window or a buffer of the connection keeps new data back.
+    /// A path has room, and a window or a buffer of the connection holds back new data.
     pub fn on_window_blocked(&mut self, now: Timestamp) {
         self.scheduler.on_window_blocked(now);
         for (_, state) in self.paths.iter_mut() {
@@ -275,7 +274,7 @@ impl Engine {
         Some(self.paths.get(path)?.max_datagram)
     }
 
-    /// The packet `number`, which will be acknowledged, left on the path.
+    /// The packet `number`, which elicits an acknowledgement, left on the path.
     #[inline]
     pub fn on_sent(&mut self, path: PathId, number: u64, bytes: ByteCount, now: Timestamp) {
         let Some(state) = self.paths.get_mut(path) else { return };
@@ -284,9 +283,8 @@ impl Engine {
         self.note_sent(path, bytes, now);
     }
 
-    /// These packets left on the path one after another at `now`, by number and size: as [`Engine::on_sent`] with
-    /// each, but what the controller allows is asked once, since only the end of an idleness, with the first of them,
-    /// changes it.
+    /// A train of packets, by number and size, left on the path at `now`: as [`Engine::on_sent`] for each.
+    /// The controller is asked once, as only the first packet, after an idle period, changes its answer.
     pub fn on_train_sent(&mut self, path: PathId, packets: impl IntoIterator<Item = (u64, ByteCount)>, now: Timestamp) {
         let mut packets = packets.into_iter();
         let Some((number, bytes)) = packets.next() else { return };
@@ -300,13 +298,13 @@ impl Engine {
         }
     }
 
-    /// Something left and is counted as in flight already.
+    /// A packet left whose bytes already count as in flight.
     #[inline]
     fn note_sent(&mut self, path: PathId, bytes: ByteCount, now: Timestamp) {
         self.note_within(path, bytes, self.allowed(path, now), now);
     }
 
-    /// What the path may have in flight, and how fast it may send.
+    /// The window of the path and its rate.
     #[inline]
     fn allowed(&self, path: PathId, now: Timestamp) -> Allowed {
         let window = self.controller.window(path);
@@ -339,10 +337,12 @@ impl Engine {
         self.scheduler.on_sent(path, bytes);
     }
 
-    /// The host found that the window or its pacing, and not a lack of data or another path, held it back
-    /// on the path: the window is the limit, though pacing may keep it from being full [RFC9002 §7.8].
-    /// Not so where less than half of it is in flight: no pacing leaves so much unused, but a processor
-    /// that cannot send more looks the same to the host.
+    /// The host found that the window or its pacing limits the path, not a lack of data or another
+    /// path. The window counts as the limit, though pacing may keep it from being full [RFC9002
+    /// §7.8].
+    ///
+    /// It does not if less than half of the window is in flight. Pacing never leaves so much
+    /// unused, but a saturated processor looks the same to the host.
     pub fn on_fully_used(&mut self, path: PathId, now: Timestamp) {
         let window = self.controller.window(path);
         if let Some(state) = self.paths.get_mut(path)
@@ -352,7 +352,7 @@ impl Engine {
         }
     }
 
-    /// The host has more to send than the paths took: what is the limit is the windows and their pacing.
+    /// The host has more to send than the paths took: the windows and their pacing are the limit.
     pub fn on_held_back(&mut self, now: Timestamp) {
         let Self { paths, controller, limit, .. } = self;
         if let Some(limit) = limit {
@@ -367,7 +367,7 @@ impl Engine {
     }
 
     /// The packet `number` was acknowledged. After the last packet of an acknowledgement the host
-    /// calls [`Engine::on_ack_end`], at the same time: only then do windows follow.
+    /// calls [`Engine::on_ack_end`] with the same time; windows change only then.
     #[inline]
     pub fn on_ack(&mut self, path: PathId, number: u64, now: Timestamp) {
         let Some(state) = self.paths.get_mut(path) else { return };
@@ -399,9 +399,9 @@ impl Engine {
         state.acked.push(Ack { now, sent_at, bytes, in_flight, window_limited, rtt: None, rate });
     }
 
-    /// An acknowledgement has been read whole. `ack_delay` is what the peer says it waited; zero
-    /// where the host does not know. Only the newest packet gives a sample [RFC9002 §5.1], and the
-    /// controller is told of all of them with that sample known [RFC9002 §A.7].
+    /// An acknowledgement has been read completely. `ack_delay` is the peer's reported delay; zero
+    /// if the host does not know it. Only the newest packet gives a sample [RFC9002 §5.1], and the
+    /// controller hears of all packets with that sample known [RFC9002 §A.7].
     #[inline]
     pub fn on_ack_end(&mut self, path: PathId, ack_delay: Duration, now: Timestamp) {
         let Some(state) = self.paths.get_mut(path) else { return };
@@ -414,8 +414,8 @@ impl Engine {
         }
         let Some(state) = self.paths.get_mut(path) else { return };
         if state.packets.has_below(number) && state.largest_acked == Some(number) {
-            // A host that finds losses has found these by now [RFC9002 §6.1.2]: of what is left, such as the
-            // packets of another address of the peer, it will not tell.
+            // By now a host has found its losses [RFC9002 §6.1.2]. It will not report the remaining
+            // packets, such as those sent to another address of the peer.
             state.forget_stale(number, now);
         }
         let rtt = state.rtt.get();
@@ -436,18 +436,18 @@ impl Engine {
         self.poll(now);
     }
 
-    /// Whether the scheduler makes anything of [`Engine::on_arrived`].
+    /// Whether the scheduler uses [`Engine::on_arrived`].
     pub fn hears_order(&self) -> bool {
         self.scheduler.hears_order()
     }
 
-    /// Data that went on `path` has arrived: whether all before it had, so that it was awaited.
+    /// Data that went on `path` has arrived. `was_awaited`: all data before it had arrived already.
     pub fn on_arrived(&mut self, path: PathId, was_awaited: bool) {
         self.scheduler.on_arrived(path, was_awaited);
     }
 
-    /// The packet `number` was lost. After the last one that was found lost at this moment the host
-    /// calls [`Engine::on_congestion`].
+    /// The packet `number` was lost. After the last loss found at this moment the host calls
+    /// [`Engine::on_congestion`].
     pub fn on_lost(&mut self, path: PathId, number: u64, now: Timestamp) {
         let Some(state) = self.paths.get_mut(path) else { return };
         let in_flight = state.in_flight();
@@ -462,7 +462,7 @@ impl Engine {
         self.scheduler.on_lost(path, bytes, now);
     }
 
-    /// The network signalled congestion; the newest packet concerned had been sent at `sent_at`.
+    /// The network signalled congestion; the newest affected packet was sent at `sent_at`.
     pub fn on_congestion(
         &mut self,
         path: PathId,
@@ -476,22 +476,23 @@ impl Engine {
         self.controller.on_congestion(path, &Congestion { now, sent_at, signal, lost, in_flight, persistent });
     }
 
-    /// All packets whose loss led to the last [`Engine::on_congestion`] of the path, and which are not
-    /// forgotten yet, were acknowledged after all: they were late, not lost. The reduction is taken back.
+    /// The last [`Engine::on_congestion`] of the path was spurious: its packets, as far as they are
+    /// remembered, were all acknowledged after all. The reduction is undone.
     pub fn on_spurious_congestion(&mut self, path: PathId, now: Timestamp) {
         if self.paths.contains(path) {
             self.controller.on_spurious_congestion(path, now);
         }
     }
 
-    /// The packet `number` will not be heard of, for a reason that says nothing of the network.
+    /// The packet `number` will not be accounted for, for a reason that tells nothing of the
+    /// network.
     pub fn on_discarded(&mut self, path: PathId, number: u64) {
         if let Some(state) = self.paths.get_mut(path) {
             state.packets.take(number);
         }
     }
 
-    /// Nothing of what is in flight on the path will be heard of: its packet numbers begin anew, or it
+    /// No packet in flight on the path will be accounted for: its packet numbers begin anew, or it
     /// leads elsewhere.
     pub fn on_all_discarded(&mut self, path: PathId) {
         if let Some(state) = self.paths.get_mut(path) {
@@ -501,7 +502,7 @@ impl Engine {
         }
     }
 
-    /// The application had nothing more to send though the path could.
+    /// The application had nothing more to send although the path could.
     pub fn on_app_limited(&mut self, path: PathId) {
         if let Some(state) = self.paths.get_mut(path) {
             state.rate.on_app_limited(state.in_flight());
@@ -512,8 +513,8 @@ impl Engine {
         }
     }
 
-    /// The window of a path becomes this, if it is larger: for hosts that have a rule of their own beside congestion
-    /// control.
+    /// Lowers the window of a path to `window`, if it is larger: for hosts that have a rule of
+    /// their own beside congestion control.
     pub fn clamp(&mut self, path: PathId, window: ByteCount) {
         self.controller.clamp(path, window);
     }
@@ -523,7 +524,7 @@ impl Engine {
         self.controller.penalise(path);
     }
 
-    /// Lets the detector decide. Hosts call it when time passes without packets.
+    /// Lets the detector decide. Hosts also call it when time passes without packets.
     #[inline]
     pub fn poll(&mut self, now: Timestamp) {
         if let Some(found) = self.detector.poll(now) {
@@ -536,7 +537,7 @@ impl Engine {
         }
     }
 
-    /// Begins a dip where one is due.
+    /// Begins a dip if one is due.
     fn dip(&mut self, now: Timestamp) {
         let Self { dips: Some(dips), detector, paths, .. } = self else { return };
         let begun = dips.update(now, || {
@@ -551,17 +552,17 @@ impl Engine {
         }
     }
 
-    /// What speaks for the groups in force, pair by pair; empty where nothing is detected.
+    /// The evidence for the current groups, pair by pair; empty if nothing is detected.
     pub fn pair_verdicts(&self) -> Vec<PairVerdict> {
         self.detector.verdicts()
     }
 
-    /// The window of a path, short of what a dip takes.
+    /// The window of a path, reduced by a dip.
     fn window_of(&self, path: PathId, state: &Path, now: Timestamp) -> ByteCount {
         less_dip(&self.dips, path, self.controller.window(path), state.max_datagram, now)
     }
 
-    /// When the packet `number` left, and its size, where it is neither acknowledged nor lost.
+    /// The time of sending and the size of packet `number`, while it is in flight.
     pub fn sent(&self, path: PathId, number: u64) -> Option<(Timestamp, ByteCount)> {
         let packet = self.paths.get(path)?.packets.get(number)?;
         Some((packet.at(), packet.bytes()))
@@ -572,22 +573,22 @@ impl Engine {
         self.paths.get(path)?.rtt.get()
     }
 
-    /// The partition in force.
+    /// The current groups of paths.
     pub fn groups(&self) -> &Groups {
         &self.groups
     }
 }
 
-/// What a path is allowed at one moment.
+/// The limits of a path at one moment.
 #[derive(Clone, Copy, Debug)]
 struct Allowed {
     window: ByteCount,
-    /// The window, less what a dip takes of it.
+    /// The window, reduced by a dip.
     less_dip: ByteCount,
     pacing: Option<Bitrate>,
 }
 
-/// What a path may have in flight of its `window`.
+/// The window of a path, reduced by a dip.
 fn less_dip(
     dips: &Option<Dips>,
     path: PathId,

@@ -1,22 +1,26 @@
-//! How well the paths of a connection are, and what is to be done about it: which to ask for a sign of life, to
-//! keep data off, to close, to open again, and when.
+//! The health of the paths of a connection, and the treatment of ill ones: which to probe, to keep
+//! data off, to close and to open again, and when.
 //!
-//! Nothing here knows addresses, or how a protocol says what it says. A host keeps a [`PathHealth`] for each pair of
-//! addresses, with its own name `P` for the path on it, reports what it has seen ([`Signs`]) and what came of what
-//! it did, and does for one path after the other what [`treatment`] says. What is done about one path may decide
-//! about the next: of two that are ill only one may be closed. Opening is the host's: when it is time,
-//! [`UseState::is_due`] says.
+//! This module knows neither addresses nor protocols. A host keeps a [`PathHealth`] for each pair
+//! of addresses, with its own name `P` for the path on it. It reports what it has seen ([`Signs`])
+//! and the outcome of its actions, and applies [`treatment`] to one path after the other. The
+//! treatment of one path may decide that of the next: of two ill paths only one may be closed. The
+//! host opens paths; [`UseState::is_due`] says when.
 //!
-//! # What tells that a path is dead
+//! # Signs of a dead path
 //!
-//! That its packets are not acknowledged is not enough: where a stack sends the acknowledgements of all paths on one
-//! of them, that one takes the others along when it dies, at both ends, and each waits for the other. What comes
-//! *in* on a path is free of that, and receipts say what came at the other end. While data flows both ends therefore
-//! say something on every path. A path that is worse than another becomes a backup, which takes acknowledgements
-//! and data off it at once, and what it holds is sent again elsewhere. It is closed only while another works both
-//! ways: what works in one direction may be needed, where each of two paths does, and could not be validated again.
-//! An end that only receives makes those backups, too, on which its acknowledgements would wait, or might be lost because
-//! data came on them steadily and breaks off ([`relieve`]).
+//! Missing acknowledgements are not enough. A stack may send the acknowledgements of all paths on
+//! one of them. If that one dies, it takes the others along, at both ends, and each waits for the
+//! other. Datagrams that come *in* on a path are free of that, and receipts report what arrived at
+//! the other end. So while data flows, both ends send something on every path.
+//!
+//! A path that is worse than another becomes a backup. That moves acknowledgements and data off it
+//! at once, and its data in flight is sent again elsewhere. It is closed only while another path
+//! works both ways: a path that works in one direction may be needed, if each of two paths does,
+//! and could not be validated again.
+//!
+//! An end that only receives makes a path a backup in two more cases: if its acknowledgements would
+//! queue there, or if steady data on it breaks off, so that they might be lost ([`relieve`]).
 
 mod condition;
 mod path_health;

@@ -1,38 +1,41 @@
-//! The parameters of the health of paths. Nobody sets them but the table `health` of the benches of `fairpath-faults`, which
-//! halves and doubles each.
+//! The parameters of the health of paths. Only the table `health` of the benches of
+//! `fairpath-faults` sets them: it halves and doubles each.
 
 use core::time::Duration;
 
 /// The parameters of the health of paths.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HealthParameters {
-    /// A path on which nothing came in for this long is deaf, where data is flowing.
+    /// A path on which nothing came in for this long is deaf, while data flows.
     pub deaf: Duration,
-    /// A path is deaf that was silent for this many of the times between two signs of life: three of them are missing, and
-    /// a queue may have grown by most of one meanwhile.
+    /// A path is deaf after a silence of this many intervals between signs of life. Three signs are
+    /// missing then, and a queue may have grown by most of one interval.
     pub signs: u32,
-    /// Data is flowing where the connection moves this many datagrams in a second.
+    /// Data flows if the connection carries this many datagrams in a second.
     pub busy_datagrams: u64,
-    /// And it is still meant to flow for this long after: a dead path may have stopped it.
+    /// Data is still meant to flow for this long after: a dead path may have stopped it.
     pub busy_for: Duration,
-    /// Between two changes of a path round trips are measured anew: so long takes a mean of eight samples, of which there
-    /// is one in 150 ms.
+    /// Minimum time between two changes of a path's relief. Round trips are measured anew
+    /// meanwhile: a mean of eight samples, one in 150 ms, takes about as long.
     pub settled: Duration,
-    /// A path is closed after it has been sick for this long, while another is well. Only then does a stack send again,
-    /// elsewhere, what of streams the path held.
+    /// A path is closed after it has been ill for this long, while another is healthy. Only then
+    /// does a stack send the path's stream data again elsewhere.
     pub dead_after: Duration,
-    /// The other path must have been seen to work this long after the first fell ill. Where each direction has a path of its
-    /// own, both ends fall silent one after the other: a path that seems well at first is not a moment later.
+    /// The other path must have been seen to work this long after the first fell ill. If each
+    /// direction has a path of its own, both ends fall silent one after the other, and the other
+    /// path may seem healthy only at first.
     pub outlived: Duration,
-    /// A path that has been sick for this long, where nothing arrives on any other, gets a second one beside it on the same
-    /// pair. A stack may give up validating an address for good; and both ends may be well again only in part.
+    /// A path that has been ill for this long, while nothing arrives on any other, gets a second
+    /// one beside it on the same pair. A stack may give up validating an address for good, and both
+    /// ends may recover only in part.
     pub renew_after: Duration,
-    /// A path whose new address is not validated after this long never will be: QUIC stacks ask three times, for good.
+    /// A new address is not expected to be validated after this long: QUIC stacks ask only three
+    /// times.
     pub unvalidated: Duration,
-    /// How often something is said on a path that is being opened: QUIC stacks ask whether it works at intervals that grow
-    /// to two seconds, each time with a packet of full size.
+    /// How often this end sends on a path that is being opened. QUIC stacks probe it at intervals
+    /// that grow to two seconds, each time with a packet of full size.
     pub probe_opening: Duration,
-    /// A packet that comes this soon after a path was opened is no answer to the first question.
+    /// A packet that comes this soon after a path was opened is no answer to the first probe.
     pub first_words: Duration,
     /// How long a path waits before it is opened again.
     pub reopen_after: Duration,
@@ -45,7 +48,7 @@ impl Default for HealthParameters {
 }
 
 impl HealthParameters {
-    /// How often something is said on a path at least, while data flows.
+    /// The longest interval between signs of life on a path, while data flows.
     pub fn signs_every(&self) -> Duration {
         self.deaf / self.signs
     }

@@ -1,5 +1,5 @@
 //! The one place where detection, congestion control and scheduling meet. Hosts (a simulator, a
-//! QUIC stack) report what happens to packets and ask which path may send; they call nothing below.
+//! QUIC stack) report the fate of packets and ask which path may send; they call no lower layer.
 //!
 //! Data flows one way: signals → groups → windows → path choice.
 //!

@@ -1,25 +1,25 @@
-//! Terms that a person has set for paths, by the names that hosts give them, and changes since.
+//! The user's terms for paths, by the names that hosts give them, and later changes.
 
 use fairpath_core::Bitrate;
 use fairpath_sched::Terms;
 
-/// What a person has said of the paths that begin at an interface or an address.
+/// The user's terms for the paths that begin at an interface or an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedTerms {
-    /// What the host calls it: see [`Engine::name_path`](crate::Engine::name_path).
+    /// The host's name for it: see [`Engine::name_path`](crate::Engine::name_path).
     pub of: String,
-    /// What was said.
+    /// The terms.
     pub terms: Terms,
 }
 
-/// Changes of terms since the connections began. They stand above the terms that were set before.
+/// Changes of terms since the connections began. They override the earlier terms.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TermsChanges {
     changes: Vec<(String, TermsChange)>,
     preferred: Option<String>,
 }
 
-/// A change of the terms of paths; `None`: what holds is what was said before.
+/// A change of the terms of paths; a `None` leaves the earlier term in force.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TermsChange {
     /// The cost of using them.
@@ -40,7 +40,8 @@ impl TermsChanges {
         &mut self.changes[at].1
     }
 
-    /// Data goes first over the paths of `of`, and over others what these have no room for; `None`: no paths go first.
+    /// Prefers the paths of `of`; other paths get only data for which these have no room. `None`:
+    /// no preference.
     pub fn prefer(&mut self, of: Option<&str>) {
         self.preferred = of.map(str::to_owned);
     }
@@ -50,7 +51,7 @@ impl TermsChanges {
         self.preferred.as_deref()
     }
 
-    /// The terms of a path with these names, of which `said` was said before.
+    /// The terms of a path with these names, whose earlier terms are `said`.
     pub fn apply(&self, names: &[&str], said: Terms) -> Terms {
         let mut terms = said;
         for (_, change) in self.changes.iter().filter(|(of, _)| names.contains(&of.as_str())) {
@@ -60,7 +61,8 @@ impl TermsChanges {
         }
         match &self.preferred {
             Some(preferred) if names.contains(&preferred.as_str()) => terms.cost = 0,
-            // So one that costs nothing goes second, and those that cost something stay in their order behind it.
+            // A path without a cost then comes second, and paths with costs keep their order behind
+            // it.
             Some(_) => terms.cost = terms.cost.saturating_add(1),
             None => {}
         }

@@ -9,11 +9,11 @@ use fairpath_core::{Bitrate, ByteCount, Timestamp};
 /// one packet. Timers of hosts are about this exact.
 const BURST: Duration = Duration::from_millis(2);
 
-/// So many datagrams may leave at once in real time [RFC9002 §7.7].
+/// Datagrams that may leave at once in real time [RFC9002 §7.7].
 pub(crate) const BURST_DATAGRAMS: u64 = 10;
 
-/// A host that waits for the pacer and comes late sends what it would have sent in time: as much of it as the
-/// worst timers make up for, those of a machine with more to do than it can.
+/// The delay of timers for which a host that waits for the pacer may make up. It covers the worst
+/// timers, those of an overloaded machine.
 const LATE_MAX: Duration = Duration::from_millis(20);
 
 /// Spaces the packets of one path.
@@ -21,17 +21,18 @@ const LATE_MAX: Duration = Duration::from_millis(20);
 pub(crate) struct Pacer {
     /// When everything sent so far would have been sent at the rate.
     paid_until: Timestamp,
-    /// The same, had nothing been saved up: later than now where packets left in a burst.
+    /// The same without saved-up time: later than now while packets left in a burst.
     burst_until: Timestamp,
-    /// What may leave at once, whatever the rate.
+    /// The least burst, whatever the rate.
     burst: ByteCount,
     /// Whether the host waits for it, with something to send.
     is_waited_for: bool,
 }
 
 impl Pacer {
-    /// A pacer that lets `burst` go at once even where that is more than [`BURST`] of sending time: for hosts
-    /// whose timers may be late. What a small window does not send in time it never sends, and it would not grow.
+    /// A pacer that allows bursts of `burst`, even above [`BURST`] of sending time: for hosts whose
+    /// timers may be late. Without it a small window would lose sending time for good, and would
+    /// not grow.
     pub(crate) fn with_burst(burst: ByteCount) -> Self {
         Self { burst, ..Self::default() }
     }
@@ -59,7 +60,7 @@ impl Pacer {
         self.paid_until
     }
 
-    /// Until when what has left would have taken, sent evenly.
+    /// When the packets sent so far would have left, evenly spaced.
     pub(crate) fn burst_until(&self) -> Timestamp {
         self.burst_until
     }

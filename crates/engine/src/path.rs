@@ -1,5 +1,5 @@
-//! The state of one path, one module a question: `liveness`, whether it answers; `usage`, what limits it; `recovery`,
-//! which of its packets are lost; `path_use`, whether it carries data, and if not, why.
+//! The state of one path. `liveness` says whether it answers, `usage` what limits it, `recovery`
+//! which packets are lost, and `path_use` whether it carries data, and if not, why.
 
 mod liveness;
 mod path_use;
@@ -35,22 +35,22 @@ pub(crate) struct Path {
     pub(crate) lost: ByteCount,
     /// Whether it answers.
     pub(crate) answers: Answers,
-    /// How much of what it was allowed it was sent on.
+    /// How much of its allowance the path uses.
     pub(crate) usage: Usage,
     /// When the detector last heard a delay of it, or the path was opened.
     pub(crate) told_at: Timestamp,
-    /// What the acknowledgement being read tells, packet by packet, but for the round-trip time, which only
-    /// its newest packet gives.
+    /// The packets of the acknowledgement being read. Their round-trip time is added at its end,
+    /// since only its newest packet gives one.
     pub(crate) acked: Vec<Ack>,
     /// The newest packet of the acknowledgement being read: number and time of sending.
     pub(crate) newest_acked: Option<(u64, Timestamp)>,
-    /// Whether that left before the path fell silent.
+    /// Whether that packet left before the path fell silent.
     pub(crate) is_newest_bygone: bool,
     /// The largest packet number acknowledged so far.
     pub(crate) largest_acked: Option<u64>,
-    /// Losses reported since the last congestion event: what was in flight before them, and how much.
+    /// Losses since the last congestion event: the bytes in flight before them, and the bytes lost.
     pub(crate) losing: Option<(ByteCount, ByteCount)>,
-    /// Until when the scheduler's view of it holds, if nothing happens; zero where something has.
+    /// The time until which the scheduler's view holds, if nothing happens; zero after an event.
     pub(crate) seen_until: Timestamp,
 }
 
@@ -79,12 +79,12 @@ impl Path {
         }
     }
 
-    /// What is in flight.
+    /// The bytes in flight.
     pub(crate) fn in_flight(&self) -> ByteCount {
         self.packets.in_flight()
     }
 
-    /// The use that is made of it, by its host and by what a person has said.
+    /// The use of the path, by its host and by the terms of both ends.
     #[inline]
     pub(crate) fn path_use(&self) -> PathUse {
         match self.host_use {
@@ -108,7 +108,7 @@ impl Path {
         matches!(self.path_use(), PathUse::Backup(_))
     }
 
-    /// These bytes left: with the last of its quota the path is not usable any more.
+    /// Charges these bytes to the quota; without any left the path is no longer usable.
     #[inline]
     pub(crate) fn take_of_quota(&mut self, bytes: ByteCount) {
         if let Some(left) = &mut self.own_terms.quota {
@@ -137,7 +137,8 @@ impl Path {
         self.packets.sent_before(now - patience(&self.rtt))
     }
 
-    /// Forgets what no answer will come for: it was sent too long before packet `number`, which was acknowledged.
+    /// Forgets packets that no answer is expected for: they left too long before packet `number`,
+    /// which was acknowledged.
     pub(crate) fn forget_stale(&mut self, number: u64, now: Timestamp) {
         self.packets.forget_stale(number, now - patience(&self.rtt));
     }
@@ -172,7 +173,8 @@ impl Path {
         free_at.into_iter().chain(silent_at).min().unwrap_or(Timestamp::MAX)
     }
 
-    /// Before anything is taken off what is in flight: whether the path has carried less than it could for a while.
+    /// Called before anything is taken off the bytes in flight. Whether the path has carried less
+    /// than it could for a while.
     pub(crate) fn judge_use(&mut self, now: Timestamp, window: ByteCount) -> bool {
         if self.in_flight() + self.max_datagram > window {
             let unchanged_since = self.answers.sent_at.max(self.answers.heard_at);
@@ -182,17 +184,17 @@ impl Path {
         self.usage.on_found_free(self.pacer.free_at().max(self.answers.sent_at), now)
     }
 
-    /// The window was full, and another packet may not follow.
+    /// A packet filled the window (`window`), or used all that is allowed now (`all_used`).
     pub(crate) fn on_filled(&mut self, window: bool, all_used: bool, now: Timestamp) {
         self.usage.on_filled(window, all_used, &self.rtt, now);
     }
 
-    /// Whether a delay measured now says what the network does.
+    /// Whether a delay measured now tells of the network.
     pub(crate) fn tells_of_the_network(&self, now: Timestamp) -> bool {
         self.usage.tells_of_the_network(&self.rtt, now)
     }
 
-    /// Whether a delay measured now is that of a path that was sent on as much as it was allowed.
+    /// Whether a delay measured now is that of a path that used all it was allowed.
     pub(crate) fn is_network_limited(&self, now: Timestamp) -> bool {
         self.usage.is_network_limited(&self.rtt, now)
     }
@@ -211,7 +213,8 @@ mod tests {
         Timestamp::from_millis(millis)
     }
 
-    /// A path with a round trip of 100 ms and so many datagrams in flight, which filled its window as they left.
+    /// A path with a round trip of 100 ms and `datagrams` in flight, which filled its window as
+    /// they left.
     fn filled(datagrams: u64) -> Path {
         let mut path = Path::new(MTU, 10, ms(0));
         path.rtt.on_sample(ms(0), Duration::from_millis(100), Duration::ZERO);

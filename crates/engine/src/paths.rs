@@ -1,4 +1,4 @@
-//! The paths of an engine, and which of them may have changed since the scheduler's views of them were drawn.
+//! The paths of an engine, and which of them may have changed since their views were built.
 
 use core::ops::Deref;
 
@@ -6,7 +6,7 @@ use fairpath_core::{PathId, PathMap, Timestamp};
 
 use crate::path::Path;
 
-/// The paths. Whoever may change one has its view drawn anew.
+/// The paths. Mutable access to one marks its view as stale.
 #[derive(Debug, Default)]
 pub(crate) struct Paths(PathMap<Path>);
 
@@ -25,22 +25,24 @@ impl Paths {
         })
     }
 
-    /// Whether what was sent on the path at `sent_at`, and is acknowledged now, left before the path fell silent, while
-    /// another went on. Then the acknowledgement came by way of that other, and says nothing of how this one is now:
-    /// how long it took is no round trip, and one of seconds would keep a path that is cut from being suspected for
-    /// twice as long. Where no other path works it is a round trip like any.
+    /// Whether the packet sent on the path at `sent_at`, and acknowledged now, left before the path
+    /// fell silent, while another went on.
+    ///
+    /// The acknowledgement then came by way of that other path, and does not tell of this one. Its
+    /// delay is no round trip, and one of seconds would keep a dead path from being suspected for
+    /// twice as long. If no other path works, it is a round trip like any.
     #[inline]
     pub(crate) fn is_bygone(&self, path: PathId, sent_at: Timestamp, now: Timestamp) -> bool {
         let Some(since) = self.get(path).and_then(|state| state.fell_silent(sent_at, now)) else { return false };
         self.0.iter().any(|(id, other)| id != path && other.is_usable() && other.answers.proven_at > Some(since))
     }
 
-    /// Something that is told of in all views has changed.
+    /// A change that affects all views.
     pub(crate) fn mark_all(&mut self) {
         self.iter_mut().for_each(drop);
     }
 
-    /// The paths, for who only notes that their views are drawn.
+    /// The paths, for marking their views as built.
     pub(crate) fn drawn(&mut self) -> impl Iterator<Item = (PathId, &mut Path)> {
         self.0.iter_mut()
     }

@@ -8,11 +8,11 @@ use fairpath_core::{ByteCount, SentState, Timestamp};
 /// forgotten, so that a host which never accounts for a packet cannot grow this without limit.
 const PACKETS_MAX: usize = 1 << 17;
 
-/// What is remembered of a packet.
+/// A packet in flight.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SentPacket {
-    /// Its size. The highest bit says that it is accounted for, or was never sent: not an `Option` around all of it, so
-    /// that to take a packet moves only what is read of it, and no field, so that it is one cache line.
+    /// Its size. The highest bit marks it as accounted for, or never sent. An `Option` around the
+    /// whole would move more of it on removal, and a separate field would exceed one cache line.
     size: u64,
     pub(crate) state: SentState,
 }
@@ -75,7 +75,7 @@ impl SentPackets {
         }
         let skipped = at - self.packets.len() as u64;
         if skipped >= PACKETS_MAX as u64 {
-            // Nothing of the past can be told apart from a mistake of the host any more.
+            // After such a gap the past cannot be told apart from a mistake of the host.
             *self = Self::default();
             self.first = number;
         } else if skipped > 0 {
@@ -98,7 +98,7 @@ impl SentPackets {
         self.first += 1;
     }
 
-    /// Takes out the packet `number`; `None` where it was never sent or is accounted for.
+    /// Removes the packet `number`; `None` if it was never sent or is accounted for.
     #[inline]
     pub(crate) fn take(&mut self, number: u64) -> Option<SentPacket> {
         let at = usize::try_from(number.checked_sub(self.first)?).ok()?;
@@ -110,7 +110,7 @@ impl SentPackets {
         Some(packet)
     }
 
-    /// So that the first packet is the oldest that is in flight.
+    /// Makes the first packet the oldest in flight.
     #[inline]
     fn forget_gone(&mut self) {
         while self.packets.front().is_some_and(SentPacket::is_gone) {
@@ -124,14 +124,14 @@ impl SentPackets {
         self.packets.front().map(SentPacket::at)
     }
 
-    /// How much of it was sent before `before`. Packets leave in the order of their numbers.
+    /// The bytes in flight that left before `before`. Packets leave in the order of their numbers.
     pub(crate) fn sent_before(&self, before: Timestamp) -> ByteCount {
         let sent = self.packets.iter().filter(|packet| !packet.is_gone());
         sent.take_while(|packet| packet.at() < before).map(SentPacket::bytes).sum()
     }
 
-    /// Forgets the packets with numbers below `number` that were sent before `before`, from the oldest
-    /// on, up to the first that is none of these.
+    /// Forgets packets below `number` that were sent before `before`, from the oldest on, up to the
+    /// first that does not match.
     pub(crate) fn forget_stale(&mut self, number: u64, before: Timestamp) {
         while self.first < number && self.packets.front().is_some_and(|packet| packet.at() < before) {
             self.forget_oldest();
@@ -145,7 +145,7 @@ impl SentPackets {
         self.first < number && !self.packets.is_empty()
     }
 
-    /// The packet `number`, where it is neither acknowledged nor lost.
+    /// The packet `number`, while it is in flight.
     pub(crate) fn get(&self, number: u64) -> Option<&SentPacket> {
         let at = usize::try_from(number.checked_sub(self.first)?).ok()?;
         self.packets.get(at).filter(|packet| !packet.is_gone())
@@ -198,14 +198,16 @@ mod tests {
         assert_eq!(packets.in_flight(), ByteCount::new(1000));
     }
 
-    /// What a host does.
+    /// A step of a host.
     #[derive(Clone, Copy, Debug)]
     enum Step {
-        /// A packet leaves, so many numbers after the last; the clock has moved on by some milliseconds.
+        /// A packet leaves, with a number this far after the last; the clock moves on by some
+        /// milliseconds.
         Send(u64, u64),
-        /// The packet so many numbers before the last is accounted for.
+        /// The packet this many numbers before the last is accounted for.
         Take(u64),
-        /// Those before the one so many numbers before the last are forgotten that left so many milliseconds ago.
+        /// Forgets packets before the one this many numbers back that left at least this many
+        /// milliseconds ago.
         Forget(u64, u64),
     }
 

@@ -4,26 +4,27 @@ use core::time::Duration;
 
 use fairpath_core::{ByteCount, Timestamp};
 
-/// What is sent is counted in spans of this: as long as a burst of pictures or the timer of a host, shorter
-/// than what detectors compare.
+/// The span in which bytes are counted: as long as a burst of pictures or a host's timer, shorter
+/// than the spans that detectors compare.
 const SPAN: Duration = Duration::from_millis(100);
 
-/// What a span may be in parts of the usual one. Half of it missing or added is what a detector would see in
-/// a queue.
+/// The usual size of a span, relative to the mean. A detector would see half of it missing or added
+/// in a queue.
 const USUAL: core::ops::RangeInclusive<f64> = 0.5..=1.5;
 
-/// The usual span is a mean over about so many.
+/// The weight of the past in the usual span, in spans.
 const MEMORY: f64 = 8.0;
 
-/// What the application may send in a span in which it had all that the path bears, in parts of the usual: with more,
-/// what waits is its own picture or burst, and it empties its queues on all paths at once. Who sends no more than
-/// always and yet finds the window full, has a window that a loss made small, or a queue that others filled.
+/// The largest usual span while the path is full. Above it, the waiting data is the application's
+/// own picture or burst, which fills and empties the queues of all paths at once. A sender at its
+/// usual rate that finds the window full has a window that a loss reduced, or a queue that others
+/// filled.
 const USUAL_WHERE_FULL: f64 = 1.1;
 
-/// So many usual spans in a row are a steady rate: longer than pauses and key pictures are apart, 2 s.
+/// Usual spans in a row that make a rate steady. Pauses and key pictures are less far apart (2 s).
 const STEADY_SPANS: u32 = 30;
 
-/// So many more pass after the application filled the path: a second, in which its queue empties.
+/// Further spans after the application filled the path: a second, in which its queue empties.
 const AFTER_FULL_SPANS: u32 = 10;
 
 /// Counts what is sent on a path.
@@ -31,11 +32,11 @@ const AFTER_FULL_SPANS: u32 = 10;
 pub(crate) struct Steadiness {
     begun: Timestamp,
     bytes: ByteCount,
-    /// What is usually sent in a span, in bytes.
+    /// The usual bytes of a span.
     usual: f64,
     /// How many spans in a row were usual.
     spans: u32,
-    /// Whether the path had all it bears, in this span and the one before.
+    /// Whether the path was full, in this span and the one before.
     full: [bool; 2],
 }
 
@@ -66,8 +67,8 @@ impl Steadiness {
         self.begun = if paused { now } else { self.begun + SPAN };
     }
 
-    /// The path was sent on as much as it bears: that may be at a rate that looks steady, and yet fill its queue and let
-    /// it fall as the application does.
+    /// The path was full. The rate may look steady then, and yet fill the queue and let it fall as
+    /// the application does.
     pub(crate) fn on_full(&mut self) {
         self.full[0] = true;
     }
@@ -82,7 +83,8 @@ impl Steadiness {
 mod tests {
     use super::*;
 
-    /// For which part of the time an application is steady that sends packets of 1 kB at these times in ms.
+    /// The share of time in which an application is steady that sends packets of 1 kB at these
+    /// times in ms.
     fn steady(times: impl Iterator<Item = u64>) -> f64 {
         let mut steadiness = Steadiness::default();
         let seen: Vec<bool> = times
@@ -116,8 +118,9 @@ mod tests {
         assert_eq!(steady(pictures), 0.0);
     }
 
-    /// Whether an application is steady half a second after a full path, and after one second and a half more, that sent
-    /// a packet of 1 kB every 5 ms, and on the full path so many.
+    /// Whether an application is steady half a second after a full path, and one and a half seconds
+    /// later. It sends a packet of 1 kB every 5 ms, and one every `every_ms` while the path is
+    /// full.
     fn around_full(every_ms: usize) -> [bool; 2] {
         let mut steadiness = Steadiness::default();
         let mut send = |from: u64, to: u64, every: usize, full: bool| {

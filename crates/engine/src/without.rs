@@ -1,6 +1,7 @@
 //! Mechanisms that an ablation takes out.
 
-/// Mechanisms that are taken out, to see what each brings. Those that another choice replaces have their own word.
+/// Mechanisms that are disabled, to measure the effect of each. Mechanisms with a named alternative
+/// are switched by that name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Without {
     /// Delays of a path that is sent on steadily, but not full, do not reach the detector.

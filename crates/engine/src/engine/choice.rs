@@ -1,4 +1,4 @@
-//! Which path is next: the scheduler's choice among the windows, as the hosts ask for it.
+//! The path for the next packet: the scheduler's choice within the windows.
 
 use fairpath_core::{PathId, Timestamp};
 use fairpath_sched::{Choice, ConnectionView, Train};
@@ -7,8 +7,8 @@ use super::Engine;
 use crate::path::Path;
 
 impl Engine {
-    /// When the first path that only its pacer holds back may send; `None` where there is none. A
-    /// host that was told to wait asks again then, if no acknowledgement comes before.
+    /// When the first path held back only by its pacer may send; `None` if there is none. A host
+    /// that was told to wait asks again then, if no acknowledgement comes first.
     #[inline]
     pub fn paced_until(&self, now: Timestamp) -> Option<Timestamp> {
         match self.limit.as_ref().and_then(|limit| limit.asked_again_at(now)) {
@@ -28,7 +28,7 @@ impl Engine {
         self.paths.iter().filter_map(held_back).min()
     }
 
-    /// The path for the next packet, or the paths.
+    /// The path, or the paths, for the next packet.
     pub fn pick(&mut self, connection: &ConnectionView, now: Timestamp) -> Choice {
         if self.limit.as_mut().is_some_and(|limit| limit.holds(now)) {
             return Choice::Wait;
@@ -40,8 +40,8 @@ impl Engine {
         self.scheduler.pick(connection, &self.views, now)
     }
 
-    /// The path for the next packet, or the paths, and how many more may follow on it before this is to be asked
-    /// again, if nothing else happens in between.
+    /// The path, or the paths, for the next packet, and how many packets may follow on it without
+    /// asking again, if nothing else happens in between.
     pub fn pick_train(&mut self, connection: &ConnectionView, now: Timestamp) -> (Choice, usize) {
         let choice = self.pick(connection, now);
         (choice, self.following(choice, now).unwrap_or(0))
@@ -66,15 +66,16 @@ impl Engine {
         } as usize)
     }
 
-    /// Where there is one path and the engine does not pace: the path, and how many full datagrams may leave on it now.
-    /// After these the answer is to wait, until something else happens: nobody needs to be asked for each of them.
+    /// With one path and an engine that does not pace: the path, and how many full datagrams may
+    /// leave on it now. The answer after these is to wait until something else happens, so the host
+    /// need not ask for each of them.
     #[inline]
     pub fn room_alone(&self, now: Timestamp) -> Option<(PathId, u64)> {
         let mut paths = self.paths.iter();
         let paces = self.paces || self.has_caps || self.limit.is_some();
         let (Some((path, state)), None, false) = (paths.next(), paths.next(), paces) else { return None };
         let room = self.window_of(path, state, now).saturating_sub(state.in_flight());
-        // Mostly there is room for none or for one: comparisons are cheaper than a division.
+        // Usually there is room for none or one, and comparisons are cheaper than a division.
         let datagrams = if room < state.max_datagram {
             0
         } else if room < state.max_datagram * 2 {
@@ -85,7 +86,7 @@ impl Engine {
         Some((path, if datagrams > 0 && state.is_free(now) { datagrams } else { 0 }))
     }
 
-    /// The path that there is, if it can send: nobody is asked to choose.
+    /// The only path, if it can send; no scheduler is asked.
     #[inline]
     fn pick_only(&self, now: Timestamp) -> Choice {
         let mut paths = self.paths.iter();
@@ -113,7 +114,7 @@ mod tests {
         warm_up(&mut engine, 1, 20);
         let mut at = ms(1000);
         assert_eq!(picked(&mut engine, at), Choice::Send(path(1)), "it is faster");
-        // The faster path fills up; the pacer has all the time in the world.
+        // The faster path fills up; its pacer never holds it back here.
         for number in 1.. {
             if engine.verdict(path(1), at).room() < MTU {
                 break;
@@ -215,7 +216,8 @@ mod tests {
         assert_eq!(picked(&mut engine, ms(290)), Choice::Send(path(0)));
     }
 
-    /// Where each direction works on a path of its own, acknowledgements of the one come by way of the other.
+    /// If each direction works on another path, the acknowledgements for one path come on the
+    /// other.
     #[test]
     fn what_left_before_a_path_fell_silent_is_no_round_trip_and_no_sign_of_life() {
         let mut engine = engine("min_rtt", Coupling::Always);
@@ -233,7 +235,7 @@ mod tests {
         acked(&mut engine, 0, 1, ms(4_000));
         assert_eq!(engine.rtt(path(0)), smoothed, "3.9 s is no round trip");
         assert!(engine.snapshot(path(0), ms(4_000)).unwrap().is_silent());
-        // What left since, to see whether it works, and is answered.
+        // A packet that left later, to probe the path, is answered.
         engine.on_sent(path(0), 3, fairpath_core::ByteCount::new(52), ms(4_000));
         acked(&mut engine, 0, 3, ms(4_500));
         assert_eq!(engine.rtt(path(0)).unwrap().latest, Duration::from_millis(500));
@@ -251,7 +253,7 @@ mod tests {
         assert_eq!(picked(&mut engine, ms(100)), Choice::Send(path(0)));
         engine.set_use(path(0), PathUse::Shut(ShutReason::Lost));
         assert_eq!(picked(&mut engine, ms(100)), Choice::Wait);
-        // Terms hold, whatever the host says.
+        // Terms apply whatever the host says.
         for id in [0, 1] {
             engine.set_use(path(id), PathUse::Open);
         }
@@ -281,7 +283,7 @@ mod tests {
                 assert!(engine.paced_until(late).is_some(), "the host is woken, however late it sets its timer");
             }
         }
-        // Four seconds at a megabit in each, and a burst of ten datagrams of 1,500 bytes.
+        // Four seconds at a megabit per second, and a burst of ten datagrams of 1,500 bytes.
         let all = sent[0] + sent[1];
         assert!((490_000..=500_000 + 15_000 + MTU.get()).contains(&all), "{sent:?}");
     }

@@ -1,4 +1,4 @@
-//! Which delays the detector hears: those that say what the network does, and not what the application does.
+//! The delays that go to the detector: those that tell of the network, and not of the application.
 
 use core::time::Duration;
 
@@ -8,11 +8,12 @@ use super::Engine;
 use crate::path::Path;
 use crate::without::Without;
 
-/// For so long after a one-way delay the next one is waited for.
+/// How long after a one-way delay round-trip times are not used.
 const ONE_WAY_FRESH: Duration = Duration::from_secs(2);
 
 impl Engine {
-    /// A packet took so long there and back, of which the peer says that it waited `ack_delay`.
+    /// A packet was acknowledged after `rtt`, of which the peer reports `ack_delay` as its own
+    /// delay.
     #[inline]
     pub(super) fn on_round_trip(&mut self, path: PathId, rtt: Duration, ack_delay: Duration, now: Timestamp) {
         let Some(state) = self.paths.get_mut(path) else { return };
@@ -26,9 +27,10 @@ impl Engine {
         }
     }
 
-    /// A datagram that came to the peer at `at` took `delay`, less a constant that is the same for all
-    /// paths and times. `at` is in our time but for a constant, not after `now`, and does not go
-    /// backwards. While hosts report these, they and not the round-trip times go to the detector.
+    /// A datagram that reached the peer at `at` took `delay`, less a constant that is the same for
+    /// all paths and times. `at` is in this end's time but for a constant, not after `now`, and
+    /// does not go backwards. While hosts report these, the detector gets them in place of
+    /// round-trip times.
     pub fn on_one_way_delay(&mut self, path: PathId, delay: Duration, at: Timestamp, now: Timestamp) {
         let Some(state) = self.paths.get_mut(path) else { return };
         state.one_way.on_sample(now, delay);
@@ -46,14 +48,15 @@ impl Engine {
         self.poll(now);
     }
 
-    /// Whether anything is made of delays: the detector has a use for them.
+    /// Whether the detector uses delays.
     pub fn observes(&self) -> bool {
         self.observes
     }
 }
 
-/// A live stream is never all that a path is allowed, and what it sends on each path follows its rates and its pictures:
-/// nothing of it would count. See `live` for why all of it may.
+/// A live stream never uses all that a path is allowed, and its rate on each path follows its rates
+/// and its pictures. By the usual rule none of its delays would count; `live` says why all of them
+/// do.
 fn tells_of_the_network(path: &Path, is_live: bool, without: Without, now: Timestamp) -> bool {
     is_live || if without.steady_rates { path.is_network_limited(now) } else { path.tells_of_the_network(now) }
 }

@@ -1,17 +1,20 @@
-//! What is different where a live stream is sent.
+//! The differences for live streams.
 //!
-//! A stream sends at rates of its own, which are friendly to TCP on every set of paths that share a bottleneck
-//! [Pluntke2011 §2 eq. 1]: by them, and not by their windows, its paths are held together. Windows that are coupled as
-//! well would hold it back twice: what it leaves unused makes them grow slowly, and coupled ones more slowly still. So
-//! each path has a window of its own, as for a TCP alone, and the groups that were found are the stream's.
+//! A stream sends at rates of its own, which are friendly to TCP on every set of paths that share a
+//! bottleneck [Pluntke2011 §2 eq. 1]. These rates couple its paths, and not its windows. Coupled
+//! windows would hold it back twice: the unused part of a window makes it grow slowly, and coupling
+//! makes it grow more slowly still. So each path has a window of its own, as for a TCP alone, and
+//! the stream uses the detected groups.
 //!
-//! A transfer beside it has no such rates: it takes what the windows let out. So windows are coupled while they hold one back.
+//! A transfer beside it has no such rates and takes what the windows allow. So windows are coupled
+//! while they hold a transfer back.
 //!
-//! The detector hears all delays of a stream. It has to hear them where others fill the queue: an encoder keeps below
-//! its windows, and the optimum moves what it sends from one path to another. Where nobody else does, pictures fill and
-//! empty the queues of all paths at once, and paths are taken for one that are none. This costs little: a stream that
-//! loses nothing is bound by the sum of its windows, whatever its groups are, and where it loses something, on paths that
-//! are no group, its rates move to some of them, and their queues go apart. Until they have, its budget is lower.
+//! The detector hears all delays of a stream. They are needed where other traffic fills the queue:
+//! an encoder stays below its windows, and the optimum moves its data from one path to another.
+//! Without other traffic, pictures fill and empty the queues of all paths at once, and separate
+//! paths look shared. This costs little: a stream without losses is bound by the sum of its
+//! windows, whatever its groups are. After losses on paths that are no group, its rates move to
+//! some of them, and their queues diverge. Until then its budget is lower.
 
 use core::time::Duration;
 
@@ -19,18 +22,19 @@ use fairpath_core::{Bitrate, Groups, PathId, Timestamp};
 
 use super::Engine;
 
-/// A transfer beside a stream that was not held back for so long is over, or less than the windows let out. It is the
-/// least timeout of TCP [RFC6298 §2.4].
+/// A transfer beside a stream is over, or below its windows, once it was not held back for this
+/// long: the least timeout of TCP [RFC6298 §2.4].
 const TRANSFER_OVER: Duration = Duration::from_secs(1);
 
 impl Engine {
-    /// A live stream is sent from now on, whose sender keeps its rates friendly within [`groups`](Engine::groups).
+    /// Declares that a live stream is sent from now on. Its sender keeps its rates friendly within
+    /// [`groups`](Engine::groups).
     pub fn set_live(&mut self) {
         self.is_live = true;
         self.couple();
     }
 
-    /// Data waits for windows that is not the stream's: of a transfer beside it.
+    /// Data of a transfer beside the stream waits for windows.
     #[inline]
     pub fn on_transfer_held_back(&mut self, now: Timestamp) {
         if self.is_live {
@@ -41,7 +45,7 @@ impl Engine {
         }
     }
 
-    /// Windows are no longer coupled where none of late held back anything but the stream.
+    /// Decouples the windows once they have held back nothing but the stream for a while.
     #[inline]
     pub(super) fn forget_transfer(&mut self, now: Timestamp) {
         if self.transfer_at.is_some_and(|at| now.since(at) > TRANSFER_OVER) {
@@ -58,8 +62,9 @@ impl Engine {
         }
     }
 
-    /// The rate that the path carries, where congestion control keeps its queue short and knows that nobody else fills
-    /// it. A window says less: one that an encoder does not fill may be larger than what the path holds.
+    /// The bottleneck's service rate for the path, if congestion control keeps its queue short and
+    /// knows that no other flow fills it. A window tells less: without an encoder that fills it, it
+    /// may exceed the path's capacity.
     pub fn served(&self, path: PathId) -> Option<Bitrate> {
         self.controller.served(path)
     }
@@ -74,7 +79,7 @@ mod tests {
     use crate::engine::Engine;
     use crate::path::PathUse;
 
-    /// A packet goes and is acknowledged after a round trip of `rtt_ms`.
+    /// A packet is sent, and acknowledged after a round trip of `rtt_ms`.
     fn round(engine: &mut Engine, id: u32, number: u64, at_ms: u64, rtt_ms: u64) {
         engine.on_sent(path(id), number, MTU, ms(at_ms));
         engine.on_ack(path(id), number, ms(at_ms + rtt_ms));
@@ -90,7 +95,7 @@ mod tests {
             }
             engine.on_path_opened(path(2), MTU, ms(0));
             engine.set_use(path(2), PathUse::Open);
-            // Slow start ends, and then a full window of each is acknowledged.
+            // Slow start ends, and then a full window of the last path is acknowledged.
             for id in 0..3 {
                 round(&mut engine, id, 0, 0, 50);
                 engine.on_sent(path(id), 1, MTU, ms(60));
@@ -141,7 +146,8 @@ mod tests {
             if is_live {
                 engine.set_live();
             }
-            // A packet on each every 20 ms, now and then one after 150 ms without any: one queue that rises and falls.
+            // A packet on each path every 20 ms, with regular pauses of 150 ms: one queue that
+            // rises and falls.
             let times = (0..20_000).step_by(20).filter(|at| at % 500 > 150);
             for (number, at) in (0..).zip(times) {
                 let waits = (at as f64 / 700.0).sin().mul_add(20.0, 30.0) as u64;

@@ -9,7 +9,7 @@ use fairpath_sched::Terms;
 use super::Engine;
 use crate::path::{Liveness, PathUse};
 
-/// What a recorder or a person may see of a path.
+/// The state of a path for recorders and people.
 #[derive(Clone, Copy, Debug)]
 pub struct PathSnapshot {
     /// The path.
@@ -18,49 +18,49 @@ pub struct PathSnapshot {
     pub window: ByteCount,
     /// The slow-start threshold; `None` while it is unlimited.
     pub ssthresh: Option<ByteCount>,
-    /// The part of its life the window is in.
+    /// The phase of congestion control.
     pub phase: Phase,
-    /// How often a measured delay, and not a loss or a mark, has made the window smaller.
+    /// How often a measured delay, and not a loss or a mark, has reduced the window.
     pub delay_cuts: u64,
-    /// What is in flight.
+    /// The bytes in flight.
     pub in_flight: ByteCount,
     /// The round-trip times; `None` before the first sample.
     pub rtt: Option<Rtt>,
-    /// The newest one-way delay from here to the peer, less a constant that nobody knows; `None` where
-    /// the host does not report it.
+    /// The newest one-way delay from here to the peer, less an unknown constant; `None` if the host
+    /// does not report it.
     pub one_way: Option<Duration>,
     /// The newest delivery rate; `None` before the first sample.
     pub rate: Option<Bitrate>,
-    /// How much arrived in all.
+    /// The bytes delivered in all.
     pub delivered: ByteCount,
-    /// How much was lost in all.
+    /// The bytes lost in all.
     pub lost: ByteCount,
     /// The group the path is coupled with.
     pub group: GroupId,
-    /// Whether the host says that the path can carry data.
+    /// Whether the path can carry data, by its host and its terms.
     pub usable: bool,
     /// Whether it carries data only while no other path works.
     pub backup: bool,
-    /// Its use with the reason: as its host has it, and as the terms of both ends want it.
+    /// Its use, with the reason: by its host, and by the terms of both ends.
     pub path_use: PathUse,
     /// The terms of both ends together.
     pub terms: Terms,
-    /// Whether the path answers what is sent on it.
+    /// Whether the path answers.
     pub liveness: Liveness,
-    /// How long ago the newest packet was sent that has been acknowledged: then the path worked; `None` where
-    /// none has.
+    /// The age of the newest acknowledged packet, which proves that the path worked then; `None` if
+    /// there is none.
     pub proven: Option<Duration>,
 }
 
 impl PathSnapshot {
-    /// Whether the path owes an answer for more than two probe timeouts.
+    /// Whether the path has owed an answer for more than two probe timeouts.
     pub fn is_silent(&self) -> bool {
         self.liveness == Liveness::Silent
     }
 }
 
 impl Engine {
-    /// When the newest packet had left that was acknowledged, of those of the open paths.
+    /// When the newest acknowledged packet of all open paths had left.
     pub fn proven_at(&self) -> Option<Timestamp> {
         self.paths.paths().filter_map(|path| self.paths.get(path)?.answers.proven_at).max()
     }

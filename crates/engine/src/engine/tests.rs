@@ -25,7 +25,7 @@ pub(super) fn ms(millis: u64) -> Timestamp {
     Timestamp::from_millis(millis)
 }
 
-/// A packet goes and is answered after `rtt_ms`, so that the path has a round-trip time.
+/// A packet is sent and acknowledged after `rtt_ms`, so that the path has a round-trip time.
 pub(super) fn warm_up(engine: &mut Engine, id: u32, rtt_ms: u64) {
     engine.on_sent(path(id), 0, MTU, ms(0));
     engine.on_ack(path(id), 0, ms(rtt_ms));
@@ -42,7 +42,7 @@ fn coupling_puts_the_paths_in_one_group_or_each_in_its_own() {
 fn a_path_that_the_connection_keeps_data_from_is_shown_as_fast_as_it_was() {
     let shown = |is_blocked: bool| {
         let mut engine = engine("min_rtt", Coupling::Never);
-        // A packet in 10 ms, and then one in 40.
+        // One packet takes 10 ms, the next one 40 ms.
         for (number, from, to) in [(0, 0, 10), (1, 20, 60)] {
             if is_blocked && number == 1 {
                 engine.on_window_blocked(ms(from));
@@ -118,7 +118,7 @@ fn rate_based(congestion: &str) -> Engine {
     engine
 }
 
-/// From `start` on a packet each `gap_ms`, answered 20 ms later. Gives the number after the last.
+/// Sends a packet each `gap_ms` from `start` on, answered after 20 ms. Returns the next number.
 fn trickle(engine: &mut Engine, id: u32, first: u64, start: u64, gap_ms: u64, packets: u64) -> u64 {
     for at in 0..packets * gap_ms + 20 {
         let now = ms(start + at);
@@ -156,7 +156,7 @@ fn a_path_that_is_opened_later_and_hardly_used_paces_by_its_first_round_trip_tim
         engine.on_path_opened(path(1), MTU, ms(2000));
         engine.set_use(path(1), PathUse::Open);
         assert_eq!(engine.verdict(path(1), ms(0)).pacing_rate, None, "nothing is known of it");
-        // gain · 12,000 B / 20 ms, from the first answer on.
+        // gain · 12,000 B / 20 ms, from the first acknowledgement on.
         let expected = ByteCount::new(12_000).per(Duration::from_millis(20)).unwrap().scaled(gain);
         let next = trickle(&mut engine, 1, 0, 2000, 100, 1);
         assert_eq!(engine.verdict(path(1), ms(0)).pacing_rate, Some(expected), "{congestion}");
@@ -190,7 +190,7 @@ fn a_rate_based_controller_is_told_of_each_loss() {
     (0..6).for_each(|tenth| engine.on_lost(path(0), 10 * tenth + 5, ms(20)));
     engine.on_congestion(path(0), CongestionSignal::Loss, ms(0), false, ms(20));
     assert_eq!(phase(&engine), Phase::SlowStart);
-    // The packets of the next round know of losses only what is lost after they were sent.
+    // The packets of the next round see only losses after they were sent.
     (60..120).for_each(|number| engine.on_sent(path(0), number, MTU, ms(21)));
     for tenth in 6..12 {
         engine.on_lost(path(0), 10 * tenth + 5, ms(30));

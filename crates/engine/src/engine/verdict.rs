@@ -1,28 +1,28 @@
-//! What a path may do at a moment: all that a host has to know to send on it, in one look-up.
+//! The state of a path for sending: all that a host needs to send on it, in one look-up.
 
 use fairpath_core::{Bitrate, ByteCount, PathId, Timestamp};
 
 use super::Engine;
 use crate::path::Path;
 
-/// What a path may do at a moment. Of a path that is not open: nothing.
+/// The state of a path for sending. A path that is not open may do nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SendState {
-    /// Whether the path can carry data, as the host has said with [`Engine::set_use`].
+    /// Whether the path can carry data, by [`Engine::set_use`] and its quota.
     pub usable: bool,
-    /// Whether a full datagram may leave now: the path is usable and not suspected to be dead, its window has
+    /// Whether a full datagram may leave now: the path is usable and not silent, its window has
     /// room, and its pacer is free.
     pub may_send: bool,
     /// How much may be in flight.
     pub window: ByteCount,
     /// How much is in flight.
     pub in_flight: ByteCount,
-    /// How much of what is in flight has waited for an answer for longer than one takes, so that it is in the
-    /// network no more.
+    /// The bytes in flight that have waited longer than an answer takes, and so have left the
+    /// network.
     pub overdue: ByteCount,
-    /// How fast the path may send, for hosts that pace by themselves; `None`: as the host likes.
+    /// The sending rate, for hosts that pace by themselves; `None`: the engine sets none.
     pub pacing_rate: Option<Bitrate>,
-    /// When the pacer lets the next packet go; `None` where it does so now.
+    /// When the pacer releases the next packet; `None`: at once.
     pub next_departure: Option<Timestamp>,
 }
 
@@ -34,7 +34,7 @@ impl SendState {
 }
 
 impl Engine {
-    /// What the path may do now.
+    /// The state of the path for sending.
     pub fn verdict(&self, path: PathId, now: Timestamp) -> SendState {
         let Some(state) = self.paths.get(path) else { return SendState::default() };
         SendState {
@@ -134,7 +134,7 @@ mod tests {
                     engine.on_sent(path(0), number, MTU, now);
                     (sent, number) = (sent + MTU, number + 1);
                 }
-                // What was sent is acknowledged at once: the window is never full.
+                // All packets are acknowledged at once, so the window is never full.
                 engine.on_ack(path(0), number - 1, now);
                 engine.on_ack_end(path(0), Duration::ZERO, now);
                 engine.on_all_discarded(path(0));

@@ -1,5 +1,7 @@
-//! What the scheduler sees of the paths. A view is drawn anew where something has happened to its path, or where the
-//! time has come up to which it holds; to ask for the next packet otherwise costs no more than the choice.
+//! The scheduler's views of the paths.
+//!
+//! A view is rebuilt after an event on its path, or when the time until which it holds is over.
+//! Otherwise asking for the next packet costs no more than the choice.
 
 use fairpath_cc::{ControlState, Controller, Phase};
 use fairpath_core::{ByteCount, PathId, Timestamp};
@@ -9,7 +11,7 @@ use super::{Engine, less_dip};
 use crate::dips::Dips;
 use crate::path::Path;
 
-/// What is told of a path beside its own state.
+/// The state outside a path that its view needs.
 struct Surroundings<'a> {
     controller: &'a dyn Controller,
     dips: &'a Option<Dips>,
@@ -37,7 +39,7 @@ impl Engine {
         }
     }
 
-    /// What the scheduler sees of a path.
+    /// The scheduler's view of a path.
     pub(super) fn view_of(&self, id: PathId, state: &Path, now: Timestamp) -> PathView {
         let Self { controller, dips, .. } = self;
         Surroundings { controller: &**controller, dips }.view_of(id, state, now)
@@ -45,7 +47,7 @@ impl Engine {
 }
 
 impl Surroundings<'_> {
-    /// Inlined, it is written where it is to be: returned, it is copied there.
+    /// Inlined, so that the view is written in place and not copied.
     #[inline(always)]
     fn view_of(&self, id: PathId, state: &Path, now: Timestamp) -> PathView {
         let control = self.controller.state(id);
@@ -71,7 +73,7 @@ impl Surroundings<'_> {
         }
     }
 
-    /// Brings up to date what the controller says.
+    /// Updates the controller's part of a view.
     fn control(&self, view: &mut PathView, state: &Path, now: Timestamp) {
         let control = self.controller.state(view.id);
         view.window = self.window(control, view.id, state, now);
@@ -97,7 +99,7 @@ mod tests {
     use crate::config::EngineConfig;
     use crate::path::{BackupReason, PathUse, ShutReason};
 
-    /// Something that happens to a connection, to one of its paths.
+    /// An event of a connection, on one of its paths.
     #[derive(Clone, Copy, Debug)]
     enum Event {
         Sent(u64),
@@ -137,7 +139,7 @@ mod tests {
         (0..3_u32, event)
     }
 
-    /// A connection, the next number on each path, and what is in flight there.
+    /// A connection, the next packet number of each path, and its packets in flight.
     struct Driven {
         engine: Engine,
         now: Timestamp,
@@ -179,7 +181,7 @@ mod tests {
                 Event::OneWay(millis) => engine.on_one_way_delay(id, Duration::from_millis(millis), now, now),
                 Event::Used(path_use) => engine.set_use(id, path_use),
                 Event::Cost(cost) => {
-                    // The dearest may carry some packets more.
+                    // The path of the highest cost may carry only some more packets.
                     let quota = (cost == 2).then_some(MTU * 8);
                     engine.set_terms(id, fairpath_sched::Terms { cost, quota, ..Default::default() });
                 }
@@ -203,7 +205,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever happens, what the scheduler is shown is what it would be shown if all were drawn anew.
+        /// After any events the scheduler's views equal views that are all built anew.
         #[test]
         fn views_are_never_old(events in prop::collection::vec((event(), any::<bool>()), 1..120)) {
             for congestion in EngineConfig::CONGESTION {

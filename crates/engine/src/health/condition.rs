@@ -1,25 +1,26 @@
-//! How well a path seems.
+//! The condition of a path.
 
-/// How well a path seems.
+/// The condition of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {
     /// It works.
     Healthy,
-    /// Nothing comes in on it, though the peer asks for signs of life as we do. What is sent on it is still
+    /// Nothing comes in on it, though the peer was asked for signs of life. Its packets are still
     /// acknowledged, by way of another path.
     Deaf,
-    /// Nothing comes in on it, and nobody knows whether anything arrives.
+    /// Nothing comes in on it, and it is unknown whether anything arrives.
     Silent,
-    /// Something comes in on it, but what is sent on it is not acknowledged. Acknowledgements may travel
+    /// Datagrams come in on it, but its packets are not acknowledged. Acknowledgements may travel
     /// on another path, so the fault may be there.
     Unacknowledged,
-    /// Nothing comes in on it, and what is sent on it is not acknowledged.
+    /// Nothing comes in on it, and its packets are not acknowledged.
     Dead,
 }
 
 impl Condition {
-    /// What speaks against sending on the path, the least first. That nothing comes in is no reason where
-    /// what is sent arrives: each end chooses where it sends, and each direction may have a path of its own.
+    /// How strongly the condition speaks against sending on the path; 0 is best. Silence alone is
+    /// no reason if packets arrive: each end chooses where it sends, and each direction may have a
+    /// path of its own.
     pub fn rank(self) -> u8 {
         match self {
             Self::Healthy | Self::Deaf => 0,

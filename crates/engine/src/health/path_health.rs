@@ -1,4 +1,4 @@
-//! What is known of one path's health.
+//! The health of one path.
 
 use core::ops::{Deref, DerefMut};
 use core::time::Duration;
@@ -11,45 +11,46 @@ use crate::engine::PathSnapshot;
 use crate::health_parameters::HealthParameters;
 use crate::path::{BackupReason, Liveness, UseState};
 
-/// What was seen of an open path.
+/// Observations of an open path.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Signs {
-    /// How many datagrams have come in on it and have left on it; `None` where that is not known now.
+    /// The datagrams that came in and left on it; `None` if unknown now.
     pub datagrams: Option<(u64, u64)>,
     /// The engine's view of it.
     pub snapshot: Option<PathSnapshot>,
-    /// When the peer said last that more had come to it on the path; `None`: never.
+    /// When the peer last reported new arrivals on the path; `None`: never.
     pub arrived_at: Option<Timestamp>,
 }
 
-/// The health of the paths on one pair of addresses, and the use that is made of them.
+/// The health of the paths on one pair of addresses, and their use.
 #[derive(Clone, Copy, Debug)]
 pub struct PathHealth<P> {
     pub(super) parameters: HealthParameters,
     state: UseState<P>,
     /// How often a path was opened.
     opened: u32,
-    /// When the host began to find that the path takes no data, and when it last did: it leads to another address
-    /// of the peer, which is not validated yet.
+    /// Since when the host finds that the path takes no data, and when it last did: the path leads
+    /// to an unvalidated address of the peer.
     refused: Option<(Timestamp, Timestamp)>,
-    /// When the newest packet came in on the path, and how many had by then.
+    /// When the newest datagram came in on the path, and how many had by then.
     heard_at: Timestamp,
     heard: u64,
     steadiness: Steadiness,
-    /// How many we had sent by then.
+    /// How many datagrams this end had sent by then.
     said: u64,
-    /// When we last sent something on it that the peer has to answer, and what the engine had counted by
-    /// then. Acknowledgements alone tell nobody whether the path works.
+    /// When this end last sent a packet on it that elicits an acknowledgement, and the engine's
+    /// count by then. Acknowledgements alone prove nothing about the path.
     asked_at: Timestamp,
     asked: ByteCount,
-    /// How long ago, when it was looked at, the newest packet had left that was acknowledged.
+    /// The age of the newest acknowledged packet, at the last look.
     proven: Option<Duration>,
     condition: Condition,
     /// Since when the path has not been healthy.
     sick_since: Option<Timestamp>,
-    /// The smoothed round-trip time, and what is in flight, where answers are not late.
+    /// The smoothed round-trip time, and the bytes in flight, unless answers are late.
     seen: (Option<Duration>, ByteCount),
-    /// Since when this end, which only receives, has kept acknowledgements off the path as slow, or not.
+    /// When this end, which only receives, last began or ended keeping acknowledgements off the
+    /// path as slow.
     relief_changed: Timestamp,
 }
 
@@ -117,7 +118,7 @@ impl<P: Copy + PartialEq> PathHealth<P> {
         (self.seen, self.relief_changed) = ((None, ByteCount::ZERO), Timestamp::ZERO);
     }
 
-    /// The path is validated. True where it is not the first time.
+    /// The path is validated. Returns true if it is not for the first time.
     pub fn on_established(&mut self, now: Timestamp) -> bool {
         if self.path().is_some() {
             self.state.validated();
@@ -135,15 +136,15 @@ impl<P: Copy + PartialEq> PathHealth<P> {
         self.state.closed(now);
     }
 
-    /// The host finds that the path takes no data. It is tried again at each look: refusals that are further apart than a path
-    /// may be silent have nothing to do with each other.
+    /// The host finds that the path takes no data. It tries again at each look, so refusals further
+    /// apart than a path may be silent are unrelated.
     pub fn on_refused(&mut self, now: Timestamp) {
         let since = self.refused.filter(|(_, last)| *last + self.parameters.deaf > now).map_or(now, |(since, _)| since);
         self.refused = Some((since, now));
     }
 
-    /// Takes what was seen. The peer says something on the path once in `signs_every`; `None`: it promises nothing, so that
-    /// its silence is no illness.
+    /// Takes the observations. The peer sends something on the path once in `signs_every`; `None`:
+    /// it promises nothing, so that its silence is no illness.
     pub fn measure(&mut self, signs: &Signs, signs_every: Option<Duration>, now: Timestamp) {
         if let Some((received, sent)) = signs.datagrams {
             if received != self.heard {
@@ -163,7 +164,7 @@ impl<P: Copy + PartialEq> PathHealth<P> {
         let alive = signs.snapshot.filter(|path| path.liveness == Liveness::Alive);
         self.seen = (rtt, alive.map_or(ByteCount::ZERO, |path| path.in_flight));
         let is_deaf = signs_every.is_some_and(|every| self.unheard_for(now) > self.parameters.signs * every);
-        // A receipt says so even where acknowledgements take a way that is cut.
+        // Receipts prove arrival even if acknowledgements take a path that is cut.
         let is_receipted = |since: Timestamp| signs.arrived_at.is_some_and(|at| at > since);
         let recently = now - self.parameters.deaf;
         let is_unacknowledged = signs.snapshot.is_some_and(|path| path.is_silent()) && !is_receipted(recently);
@@ -189,17 +190,17 @@ impl<P: Copy + PartialEq> PathHealth<P> {
         self.opened
     }
 
-    /// How well the path seems.
+    /// The condition of the path.
     pub fn condition(&self) -> Condition {
         self.condition
     }
 
-    /// Whether the path is open and well.
+    /// Whether the path is open and healthy.
     pub fn answers(&self) -> bool {
         self.is_open() && self.condition == Condition::Healthy
     }
 
-    /// Whether this end wants data off the path, however well it is.
+    /// Whether this end wants data off the path, however healthy it is.
     pub(super) fn is_unwanted(&self) -> bool {
         [BackupReason::Asked, BackupReason::Slow, BackupReason::BrokenOff].into_iter().any(|reason| self.holds(reason))
     }
@@ -214,23 +215,23 @@ impl<P: Copy + PartialEq> PathHealth<P> {
         self.heard + self.said
     }
 
-    /// For how long we have sent nothing on the path that the peer has to answer.
+    /// How long ago this end last sent a packet on the path that elicits an acknowledgement.
     pub fn unasked_for(&self, now: Timestamp) -> Duration {
         now.since(self.asked_at)
     }
 
-    /// For how long nothing has come in on the path.
+    /// How long ago a datagram last came in on the path.
     pub(super) fn unheard_for(&self, now: Timestamp) -> Duration {
         now.since(self.heard_at)
     }
 
-    /// For how long the path has taken no data, whenever there was some.
+    /// How long the host has found that the path takes no data.
     pub(super) fn refused_for(&self, now: Timestamp) -> Duration {
         let going_on = self.refused.filter(|(_, last)| *last + self.parameters.deaf > now);
         going_on.map_or(Duration::ZERO, |(since, last)| last.since(since))
     }
 
-    /// For how long the path has not been well.
+    /// How long the path has not been healthy.
     pub(super) fn sick_for(&self, now: Timestamp) -> Duration {
         self.sick_since.map_or(Duration::ZERO, |since| now.since(since))
     }
@@ -239,13 +240,13 @@ impl<P: Copy + PartialEq> PathHealth<P> {
         self.seen.0
     }
 
-    /// How much this end has on its way on the path; nothing where answers are late: what piles up without them says
-    /// nothing of how much is sent.
+    /// The bytes that this end has in flight on the path; zero if answers are late, since bytes
+    /// that pile up without them do not tell how much is sent.
     pub(super) fn answered_in_flight(&self) -> ByteCount {
         self.seen.1
     }
 
-    /// Whether acknowledgements are kept off the path, which would wait there.
+    /// Whether acknowledgements are kept off the path because they would queue there.
     pub(super) fn set_relieved(&mut self, is_relieved: bool, now: Timestamp) {
         if is_relieved != self.holds(BackupReason::Slow) {
             self.keep_off(BackupReason::Slow, is_relieved);
@@ -253,24 +254,24 @@ impl<P: Copy + PartialEq> PathHealth<P> {
         }
     }
 
-    /// Whether the path carried steadily until a moment ago, and nothing comes any more.
+    /// Whether the path carried data steadily until a moment ago, and nothing comes any more.
     pub(super) fn is_broken_off(&self, now: Timestamp) -> bool {
         self.is_open() && self.steadiness.is_broken_off(now)
     }
 
-    /// For how long the path has been relieved, or not.
+    /// How long ago the relief of the path last began or ended.
     pub(super) fn relief_lasts(&self, now: Timestamp) -> Duration {
         now.since(self.relief_changed)
     }
 
-    /// Whether something that was sent on the path after `then` was acknowledged.
+    /// Whether a packet that was sent on the path after `then` was acknowledged.
     fn is_proven_since(&self, then: Timestamp, now: Timestamp) -> bool {
         self.proven.is_some_and(|age| age < now.since(then))
     }
 
     /// Whether the path has been seen to work both ways when the other had been ill for `long`. An
-    /// acknowledgement of something older proves nothing: it may have been under way, or have taken another
-    /// way back; and a packet that came before may have waited in a host that stood still.
+    /// acknowledgement of an older packet proves nothing: it may have been under way, or have taken
+    /// another path. A packet that came before may have waited in a host that stood still.
     pub(super) fn has_outlived(&self, other: &Self, long: Duration, now: Timestamp) -> bool {
         let ill = other.sick_since.map(|since| since + long);
         self.answers() && ill.is_some_and(|ill| self.heard_at > ill && self.is_proven_since(ill, now))

@@ -1,13 +1,15 @@
-//! Which paths are relieved of what an end says that only receives.
+//! Relief: paths that an end which only receives keeps its acknowledgements off.
 //!
-//! A stack may say the acknowledgements of all paths on one of them, whatever that one's way out is like: an
-//! acknowledgement for two packets is 2 Mbit/s for 100 Mbit/s of data, and where they queue, all paths wait. Of what an
-//! end asks on its paths the answers take one way back, that of the peer's acknowledgements. So what their round trips
-//! differ by is what the ways out differ by, queues included, and a path on which it is much is made a backup.
+//! A stack may send the acknowledgements of all paths on one of them, whatever its outgoing queue
+//! is like. At one acknowledgement for two packets, 100 Mbit/s of data need 2 Mbit/s, and if they
+//! queue, all paths wait. The answers to this end's probes all return one way, that of the peer's
+//! acknowledgements. So the round trips of paths differ by as much as their ways out do, queues
+//! included. A path whose way out is much slower becomes a backup.
 //!
-//! Where the path of the acknowledgements goes dark, none of any path arrives until that is known, and the windows of
-//! all paths fill. So a path on which data came steadily and breaks off, while it goes on coming on another, is doubted: it
-//! is a backup until something comes on it again. A doubt costs no more than that acknowledgements go elsewhere.
+//! If the path of the acknowledgements goes dark, none arrive for any path until that is noticed,
+//! and the windows of all paths fill. So a path is doubted if steady data on it breaks off while
+//! data goes on coming on another. It is a backup until something comes in on it again. A doubt
+//! only moves acknowledgements elsewhere.
 
 use core::time::Duration;
 
@@ -17,15 +19,15 @@ use super::path_health::PathHealth;
 use super::steadiness::SILENCE;
 use crate::path::BackupReason::{BrokenOff, Slow};
 
-/// A way out is slow that takes so much longer than the quickest, beside a quarter: as long as an acknowledgement may be
-/// held back anyway [RFC9000 §18.2, max_ack_delay].
+/// A way out is slow if it takes this much longer than the quickest and a quarter of it. An
+/// acknowledgement may be delayed by this much anyway [RFC9000 §18.2, max_ack_delay].
 const MUCH: Duration = Duration::from_millis(25);
 
-/// Who has more on its way on a path sends data, and not signs of life and credit.
+/// An end with more in flight on a path sends data, beyond signs of life and credit.
 const LISTENING_MAX: ByteCount = ByteCount::new(4 * 1_200);
 
-/// Says which of all paths are relieved. `listens`: this end sends little, and gets much. `doubts`: a path on which
-/// steady data breaks off counts, too.
+/// Decides which paths are relieved. `listens`: this end sends little, and receives much. `doubts`:
+/// a path on which steady data breaks off is relieved, too.
 pub fn relieve<'a, P: Copy + PartialEq + 'a>(
     paths: impl Iterator<Item = &'a mut PathHealth<P>>,
     listens: bool,
@@ -51,9 +53,10 @@ pub fn relieve<'a, P: Copy + PartialEq + 'a>(
     }
 }
 
-/// Says which paths are doubted. A doubt stays for a while though nothing comes on any other: until acknowledgements arrive
-/// again, the peer has nothing to send there. Not for longer: each direction may have a path of its own, and then this end
-/// is heard on the path that it does not hear.
+/// Decides which paths are doubted. A doubt outlasts silence on all other paths for a while, since
+/// the peer has nothing to send there until acknowledgements arrive again. It must end: each
+/// direction may have a path of its own, and then the peer hears this end on the very path that
+/// this end does not hear.
 fn doubt<P: Copy + PartialEq>(paths: &mut [&mut PathHealth<P>], listens: bool, now: Timestamp) {
     let goes_on = |path: &PathHealth<P>| path.answers() && path.unheard_for(now) < SILENCE;
     let other = paths.iter().position(|path| goes_on(path));
@@ -64,7 +67,7 @@ fn doubt<P: Copy + PartialEq>(paths: &mut [&mut PathHealth<P>], listens: bool, n
         path.keep_off(BrokenOff, is_doubted);
         is_any_doubted |= is_doubted;
     }
-    // One way has to be left for acknowledgements.
+    // One path has to be left for acknowledgements.
     let is_one_left = paths.iter().any(|path| goes_on(path) && !path.holds(Slow));
     if let Some(other) = other.filter(|_| is_any_doubted && !is_one_left) {
         paths[other].set_relieved(false, now);
@@ -88,8 +91,8 @@ mod tests {
 
     const SIGNS: Option<Duration> = Some(Duration::from_millis(150));
 
-    /// Looks at paths of such round trips and bytes in flight every 50 ms for so long. Which are backups then, and how
-    /// often one became one or no longer was.
+    /// Looks every 50 ms, `looks` times, at paths with these round trips and bytes in flight.
+    /// Returns which are backups then, and how often that changed.
     fn look(
         paths: &mut [PathHealth<u8>],
         from_ms: u64,
@@ -136,7 +139,7 @@ mod tests {
         let mut paths = open(3);
         let (backups, changes) = look(&mut paths, 1_000, 100, true, |_| vec![(270, 80), (55, 1_500), (90, 40)]);
         assert_eq!((backups, changes), (vec![true, false, false], 1), "90 ms are no more than 55 and a quarter and 25");
-        // Its queue is empty, and the other is what takes long now.
+        // The first path's queue is now empty, and the second one is slow.
         let (backups, _) = look(&mut paths, 6_000, 100, true, |_| vec![(20, 80), (300, 1_500), (310, 40)]);
         assert_eq!(backups, vec![false, true, true]);
     }
@@ -166,8 +169,8 @@ mod tests {
         assert_eq!(look(&mut paths, 35, [30, 30], true), [false, false], "nothing comes on any: the peer is silent");
     }
 
-    /// Credit is few bytes, but without answers it piles up. And the sender, whose acknowledgements were lost, soon sends
-    /// nothing on the other path either.
+    /// Credit is few bytes, but piles up without answers. The sender, whose acknowledgements were
+    /// lost, soon sends nothing on the other path either.
     #[test]
     fn a_doubt_stays_for_600_ms_whatever_waits_for_answers_there_and_though_the_other_path_falls_still() {
         let mut engine = EngineConfig::default().build().expect("the default");
@@ -214,7 +217,7 @@ mod tests {
     #[test]
     fn where_no_way_out_carries_acknowledgements_they_change_it_every_two_seconds_at_most() {
         let mut paths = open(2);
-        // Where they go it takes 400 ms, and then 40.
+        // The path of the acknowledgements takes 400 ms, the other one 40 ms.
         let wavering =
             |ms: u64| if (ms / 100).is_multiple_of(2) { vec![(400, 40), (40, 40)] } else { vec![(40, 40), (400, 40)] };
         let (_, changes) = look(&mut paths, 1_000, 400, true, wavering);

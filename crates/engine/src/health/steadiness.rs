@@ -1,19 +1,20 @@
-//! Whether a path carried steadily, and has broken off.
+//! Whether a path carried data steadily, and has broken off.
 
 use core::time::Duration;
 
 use fairpath_core::Timestamp;
 
-/// A path that carries steadily is never silent for longer: signs of life alone are further apart (150 ms).
+/// The longest silence of a path that carries steadily; mere signs of life are further apart (150
+/// ms).
 const GAP: Duration = Duration::from_millis(100);
 
-/// For how long a path has carried so whose silence tells something.
+/// How long a path must have carried steadily before its silence counts.
 const STEADY: Duration = Duration::from_secs(1);
 
-/// A silence that tells something: half as long again as any in that time.
+/// A silence that counts: half as long again as any silence of a steady path.
 pub(super) const SILENCE: Duration = Duration::from_millis(150);
 
-/// When something came on a path. It is looked every 50 ms, so all times are that coarse.
+/// Times of arrival on a path. Hosts look every 50 ms, so all times are that coarse.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Steadiness {
     /// Since when there has been no gap.
@@ -34,7 +35,7 @@ impl Steadiness {
         self.heard_at = now;
     }
 
-    /// Whether something came all the time, and nothing does any more.
+    /// Whether data came steadily, and has stopped.
     pub(super) fn is_broken_off(&self, now: Timestamp) -> bool {
         self.heard_at.since(self.since) >= STEADY && now.since(self.heard_at) >= SILENCE
     }

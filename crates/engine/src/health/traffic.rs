@@ -6,11 +6,11 @@ use fairpath_core::Timestamp;
 
 use crate::health_parameters::HealthParameters;
 
-/// How much the connection moves.
+/// The traffic of the connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Traffic {
     parameters: HealthParameters,
-    /// When the datagrams were counted last, and how many there had been.
+    /// When the datagrams were last counted, and how many there had been.
     counted: Option<(Timestamp, u64)>,
     busy_until: Option<Timestamp>,
 }
@@ -21,7 +21,7 @@ impl Traffic {
         Self { parameters: *parameters, counted: None, busy_until: None }
     }
 
-    /// `datagrams` went over the open paths so far.
+    /// The open paths have carried `datagrams` so far.
     pub fn update(&mut self, datagrams: u64, now: Timestamp) {
         let (at, before) = *self.counted.get_or_insert((now, datagrams));
         if now.since(at) >= Duration::from_secs(1) {

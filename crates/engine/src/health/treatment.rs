@@ -1,4 +1,4 @@
-//! What is to be done about a path.
+//! The treatment of a path.
 
 use core::fmt;
 use core::time::Duration;
@@ -9,33 +9,33 @@ use super::condition::Condition;
 use super::path_health::PathHealth;
 use crate::path::BackupReason;
 
-/// No answer is waited for less long.
+/// The least time to wait for an answer.
 pub const ANSWER_MIN: Duration = Duration::from_millis(50);
 
-/// What a host is to do about a path.
+/// An action of a host on a path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Action {
-    /// Close it, unless there is no other.
+    /// Close it, unless it is the only one.
     Close(CloseReason),
-    /// Open a second one beside it, on the same pair, to take its place.
+    /// Open a second path of the same pair, to take its place.
     OpenBeside,
     /// Ask the peer for a sign of life on it.
     Probe,
-    /// Keep data and acknowledgements off it as long as another is there, or no longer do so. A host tells the peer, and
-    /// says so here: [`BackupReason::Unwell`].
+    /// Keep data and acknowledgements off it while another path is there, or no longer do so. A
+    /// host tells the peer, and records it here as [`BackupReason::Unwell`].
     SetBackup(bool),
-    /// Send again, elsewhere, what is in flight on it.
+    /// Send the data in flight on it again elsewhere.
     Resend,
 }
 
-/// What is wrong with a path that is to be closed.
+/// The reason for closing a path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum CloseReason {
-    /// Nothing that was sent on it was acknowledged for so long.
+    /// None of its packets were acknowledged for this long.
     Unacknowledged(Duration),
-    /// Nothing came in on it for so long.
+    /// Nothing came in on it for this long.
     Unheard(Duration),
-    /// It leads to a new address of the peer, which was not validated.
+    /// It leads to a new address of the peer that was not validated.
     Unvalidated,
 }
 
@@ -49,13 +49,13 @@ impl fmt::Display for CloseReason {
     }
 }
 
-/// How well the best of the open paths is; `None` where none is open. See [`Condition::rank`].
+/// The best rank of the open paths' conditions; `None` if no path is open. See [`Condition::rank`].
 pub fn best_rank<'a, P: Copy + PartialEq + 'a>(paths: impl Iterator<Item = &'a PathHealth<P>>) -> Option<u8> {
     paths.filter(|path| path.is_open()).map(|path| path.condition().rank()).min()
 }
 
-/// What is to be done about the path `at` of all of these, in this order. `best` is what [`best_rank`] said of them
-/// before anything was done about any; `is_busy`, whether data flows.
+/// The actions for the path `at`, in this order. `best` is the [`best_rank`] of the paths before
+/// any was treated; `is_busy`: data flows.
 pub fn treatment<P: Copy + PartialEq>(
     paths: &[&PathHealth<P>],
     at: usize,
@@ -88,9 +88,9 @@ pub fn treatment<P: Copy + PartialEq>(
     actions
 }
 
-/// A path that is being opened has begun to work as soon as anything comes in on it: then a second one beside it is
-/// validated a round trip later, whenever the stack asks the next time. So that something does come in, the peer is
-/// asked for signs of life.
+/// A path that is being opened works as soon as anything comes in on it. A second path beside it is
+/// then validated a round trip later, whenever the stack would ask the next time. The peer is asked
+/// for signs of life so that something does come in.
 fn treat_opening<P: Copy + PartialEq>(own: &PathHealth<P>, now: Timestamp) -> Option<Action> {
     if own.opening_for(now)? <= own.parameters.first_words {
         return None;
@@ -101,11 +101,11 @@ fn treat_opening<P: Copy + PartialEq>(own: &PathHealth<P>, now: Timestamp) -> Op
     }
 }
 
-/// Why the path is to be closed, if it is.
+/// The reason for closing the path, if there is one.
 fn fatal<P: Copy + PartialEq>(paths: &[&PathHealth<P>], at: usize, now: Timestamp) -> Option<CloseReason> {
     let own = paths[at];
-    // Where no path works both ways, one that works in one direction may be the only one that does,
-    // and it could not be opened again.
+    // While no path works both ways, a path that works in one direction may be the only such path,
+    // and could not be opened again.
     let is_replaced = paths.iter().any(|other| other.has_outlived(own, own.parameters.outlived, now));
     if own.sick_for(now) > own.parameters.dead_after && is_replaced {
         return Some(match own.condition() {

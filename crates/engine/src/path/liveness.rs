@@ -1,19 +1,22 @@
 //! Whether a path answers what is sent on it.
 //!
-//! One state, in probe timeouts [RFC9002 §6.2.1] for which the path owes an answer. Whoever asks whether a path works in
-//! the direction of its data asks here: the scheduler, the pacer's host, health, recovery, streams and live flows.
+//! One state, by the probe timeouts [RFC9002 §6.2.1] for which the path owes an answer. It is the
+//! only test of whether a path works in the direction of its data: for the scheduler, the pacer's
+//! host, health, recovery, streams and live flows.
 //!
-//! An answer to what left before the path was late tells how the path was then. The acknowledgements of all paths may have
-//! taken one that went dark, and those that come at last on another tell of both. Such an answer ends a silence, or bulk
-//! would stop whenever a queue grows by two probe timeouts. The path stays late until something is answered that left
-//! since, or nothing is in flight.
+//! An answer to a packet that left before the path was late tells of the path's earlier state. The
+//! acknowledgements of all paths may have taken one that went dark, and those that come at last on
+//! another path concern both. Such an answer ends a silence, or bulk transfers would stop whenever
+//! a queue grows by two probe timeouts. The path stays late until a packet that left later is
+//! answered, or nothing is in flight.
 
 use core::time::Duration;
 
 use fairpath_core::{RttEstimator, Timestamp};
 
-/// A path that was silent for less did not fall silent: delays that vary have such answers among them, and to leave
-/// these out makes a path seem quicker than it is. One late sample must not inflate the timeout tenfold.
+/// The least silence that counts. Variable delays have shorter ones among them, and leaving these
+/// samples out would make a path seem quicker than it is. One late sample must not inflate the
+/// timeout tenfold.
 const SILENCE: Duration = Duration::from_millis(500);
 
 /// A peer may hold an acknowledgement back for this long [RFC9000 §18.2, max_ack_delay].
@@ -25,13 +28,13 @@ const FIRST_ANSWER: Duration = Duration::from_millis(999);
 /// Whether a path answers what is sent on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Liveness {
-    /// It owes no answer, or none for as long as a probe timeout.
+    /// It owes no answer, or has owed one for less than a probe timeout.
     #[default]
     Alive,
-    /// It owes one for more than a probe timeout, or did, and nothing that left since was answered: data that others wait
-    /// for is worth a copy elsewhere.
+    /// It has owed an answer for more than a probe timeout, or did, and nothing that left later was
+    /// answered. Data that others wait for is worth a copy elsewhere.
     Late,
-    /// It owes one for more than two: nothing new is sent on it.
+    /// It has owed an answer for more than two probe timeouts: no new data is sent on it.
     Silent,
 }
 
@@ -42,11 +45,11 @@ pub(crate) struct Answers {
     pub(crate) sent_at: Timestamp,
     /// When the first packet left after the newest acknowledgement.
     asked_at: Timestamp,
-    /// When the newest acknowledgement came that tells of how the path is.
+    /// When the newest acknowledgement came that tells of the path's current state.
     pub(crate) heard_at: Timestamp,
     /// When the newest packet that was acknowledged had been sent.
     pub(crate) proven_at: Option<Timestamp>,
-    /// Since when its answers are late; `None` where something was answered that left since.
+    /// Since when its answers are late; `None` once a packet that left later was answered.
     late_since: Option<Timestamp>,
 }
 
@@ -68,7 +71,8 @@ impl Answers {
         }
     }
 
-    /// An acknowledgement is read of a path whose oldest packet in flight left at `oldest`: it may come late.
+    /// An acknowledgement of the path is read, whose oldest packet in flight left at `oldest`. It
+    /// may come late.
     #[inline]
     pub(crate) fn on_ack_begin(&mut self, oldest: Option<Timestamp>, rtt: &RttEstimator, now: Timestamp) {
         let Some(since) = self.owes_since(oldest) else { return };
@@ -77,8 +81,8 @@ impl Answers {
         }
     }
 
-    /// A packet that had been sent at `sent_at` was acknowledged. `is_bygone`: before the path fell silent, so that the
-    /// answer says nothing of how it is now.
+    /// A packet that was sent at `sent_at` was acknowledged. `is_bygone`: it left before the path
+    /// fell silent, so that the answer does not tell of its current state.
     #[inline]
     pub(crate) fn on_acked(&mut self, sent_at: Timestamp, is_bygone: bool, now: Timestamp) {
         if !is_bygone {
@@ -88,7 +92,8 @@ impl Answers {
         self.late_since = self.late_since.filter(|late| sent_at <= *late);
     }
 
-    /// How the path is, whose oldest packet in flight left at `oldest`. An old, good round-trip time counts for nothing.
+    /// The liveness of the path, whose oldest packet in flight left at `oldest`. A good but old
+    /// round-trip time does not count.
     pub(crate) fn liveness(&self, oldest: Option<Timestamp>, rtt: &RttEstimator, now: Timestamp) -> Liveness {
         let Some(owing) = self.owes_since(oldest).map(|since| now.since(since)) else { return Liveness::Alive };
         let patience = patience(rtt);
@@ -101,23 +106,25 @@ impl Answers {
         }
     }
 
-    /// Whether that is [`Liveness::Silent`]: asked for every packet, of which most left a moment ago.
+    /// Whether the path is [`Liveness::Silent`]. Every packet asks this, and usually the last one
+    /// left a moment ago.
     #[inline]
     pub(crate) fn is_silent(&self, oldest: Option<Timestamp>, rtt: &RttEstimator, now: Timestamp) -> bool {
         let owes_for_long = self.owes_since(oldest).is_some_and(|since| !is_short(since, now));
         owes_for_long && self.liveness(oldest, rtt, now) == Liveness::Silent
     }
 
-    /// Until when at least it is not silent, if nothing happens; `None` where it owes nothing, or is silent.
+    /// When the path becomes silent at the earliest, if nothing happens; `None` if it owes nothing,
+    /// or is silent.
     pub(crate) fn silent_at(&self, oldest: Option<Timestamp>, rtt: &RttEstimator, now: Timestamp) -> Option<Timestamp> {
         let since = self.owes_since(oldest)?;
-        // As in `is_silent`: mostly this much is enough, and it is cheap.
+        // A cheap bound, sufficient in most cases, as in `is_silent`.
         let soon = since + 2 * ACK_DELAY_MAX;
         Some(if now < soon { soon } else { since + patience(rtt) }).filter(|at| *at >= now)
     }
 
-    /// Since when nothing was heard of the path, if it was silent for longer than an answer takes, and a packet
-    /// sent at `sent_at`, which is acknowledged now, left before that was known.
+    /// Since when the path was silent, if that is longer than an answer takes. `None` if the packet
+    /// that is acknowledged now, sent at `sent_at`, left after the silence was known.
     #[inline]
     pub(crate) fn fell_silent(&self, sent_at: Timestamp, rtt: &RttEstimator, now: Timestamp) -> Option<Timestamp> {
         let since = self.asked_at.max(self.heard_at);
@@ -135,7 +142,7 @@ impl Answers {
     }
 }
 
-/// Whether no path is silent that owes an answer since then. Mostly this is enough, and it is cheap.
+/// Whether the time since then is too short for a silence: a cheap test that usually suffices.
 #[inline]
 fn is_short(since: Timestamp, now: Timestamp) -> bool {
     now.nanos_since(since) <= ACK_DELAY_MAX.as_nanos() as u64
@@ -202,8 +209,9 @@ mod tests {
     fn a_path_is_late_until_something_is_answered_that_left_since() {
         let (mut answers, rtt) = (Answers::new(ms(0)), rtt());
         answers.on_sent(true, ms(1_000));
-        // It is late from 1,325 ms on. In order: when an acknowledgement comes, when the packet had left that it answers,
-        // when the oldest had left that was in flight before and after, and how the path is then.
+        // The path is late from 1,325 ms on. The columns: the time of an acknowledgement, when the
+        // packet that it answers had left, when the oldest packet in flight before and after it had
+        // left, and the expected liveness.
         use Liveness::{Alive, Late};
         for (now, answered, before, after, expected) in [
             (1_300, 1_000, 1_000, Some(1_100), Alive),

@@ -1,8 +1,9 @@
 //! The use of a path: open, a backup, or shut, with the reason.
 //!
-//! One state machine follows the path of a pair of addresses from one opening to the next. Scheduling, the host's policy
-//! of paths and what people are shown ask it whether a path carries data. Health says which paths are to be backups;
-//! that is a reason here like the peer's wish, or the application's.
+//! One state machine follows the path of a pair of addresses from one opening to the next.
+//! Scheduling, the host's policy of paths and the displays ask it whether a path carries data.
+//! Health decides which paths become backups; that is one reason among others, like the peer's wish
+//! or the application's.
 
 use core::fmt;
 use core::time::Duration;
@@ -20,7 +21,7 @@ pub enum PathUse {
     Shut(ShutReason),
 }
 
-/// The reason for which data is kept off a path. Of several that hold, the first is told.
+/// The reason for keeping data off a path. If several hold, the first is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BackupReason {
     /// The peer wants it so.
@@ -31,11 +32,12 @@ pub enum BackupReason {
     Slow,
     /// Data that came steadily broke off, and goes on coming on another path.
     BrokenOff,
-    /// It is not as well as another. A host says so of every path that it has made a backup, for whatever reason.
+    /// It is less healthy than another. A host also sets this for every path that it has made a
+    /// backup, for whatever reason.
     Unwell,
 }
 
-/// The reason for which a path carries nothing.
+/// The reason why a path carries nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShutReason {
     /// The application closed it for good.
@@ -52,7 +54,7 @@ pub enum ShutReason {
     UsedUp,
 }
 
-/// The use of the path of a pair of addresses, of which there is one at a time.
+/// The use of the path of a pair of addresses; there is at most one path at a time.
 #[derive(Clone, Copy, Debug)]
 pub struct UseState<P> {
     stage: Stage<P>,
@@ -68,7 +70,7 @@ pub struct UseState<P> {
 /// Whether there is a path.
 #[derive(Clone, Copy, Debug)]
 enum Stage<P> {
-    /// Not open; to be opened at a time, if nothing is against it.
+    /// Not open; due to be opened at `until`, unless something prevents it.
     Waiting { until: Timestamp },
     /// Opened, not validated yet.
     Opening { path: P, since: Timestamp },
@@ -104,7 +106,7 @@ impl<P: Copy> UseState<P> {
         }
     }
 
-    /// Why data is kept off the path as long as another is there; `None` where it is not.
+    /// Why data is kept off the path while another is there; `None` if it is not.
     pub fn backup(&self) -> Option<BackupReason> {
         BackupReason::ALL.into_iter().find(|reason| self.holds(*reason))
     }
@@ -127,7 +129,7 @@ impl<P: Copy> UseState<P> {
         matches!(self.stage, Stage::Open { .. })
     }
 
-    /// For how long the path has been being opened; `None` where it is not.
+    /// How long the path has been being opened; `None` if it is not.
     pub fn opening_for(&self, now: Timestamp) -> Option<Duration> {
         match self.stage {
             Stage::Opening { since, .. } => Some(now.since(since)),
@@ -135,7 +137,8 @@ impl<P: Copy> UseState<P> {
         }
     }
 
-    /// For how long the interface has been there without an open path; `None` where there is one, or should be none.
+    /// How long the interface has been there without an open path; `None` if there is a path, or
+    /// should be none.
     pub fn waits_for(&self, now: Timestamp) -> Option<Duration> {
         (self.is_present && !self.is_shut && !self.is_open()).then(|| now.since(self.without_since))
     }
@@ -146,7 +149,8 @@ impl<P: Copy> UseState<P> {
         self.is_present && !self.is_shut && now >= until
     }
 
-    /// Whether data is kept off the path for this reason. All but the application's end with the path.
+    /// Sets or clears a reason for keeping data off the path. All reasons but the application's end
+    /// with the path.
     pub fn keep_off(&mut self, reason: BackupReason, holds: bool) {
         match holds {
             true => self.reasons.0 |= reason.bit(),
@@ -175,7 +179,7 @@ impl<P: Copy> UseState<P> {
         self.stage = Stage::Waiting { until: now + self.reopen_after };
     }
 
-    /// Another path than before.
+    /// Replaces the path.
     pub(crate) fn begin(&mut self, path: P, is_validated: bool, now: Timestamp) {
         self.reasons.0 &= BackupReason::Asked.bit();
         self.stage = Stage::Opening { path, since: now };

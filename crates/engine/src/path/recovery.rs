@@ -1,7 +1,7 @@
-//! Loss detection of one path: which of its packets are lost, and which losses were none [RFC9002 §6].
+//! Loss detection of one path: which packets are lost, and which losses were spurious [RFC9002 §6].
 //!
-//! Every host of the engine has one of these for each path: the simulator's, and the QUIC host's, whose stack is told to
-//! be patient (`adapter/losses.rs` there).
+//! Every host of the engine keeps one for each path: the simulator's, and the QUIC host's, whose
+//! own stack is configured to be patient (`adapter/losses.rs` there).
 //!
 //! A packet is lost when three later ones have arrived or when it is an eighth of a round trip late [RFC9002 §6.1]. On a
 //! path that reorders, these thresholds grow (`reordering`). Losses within one round trip are one episode of congestion
@@ -24,16 +24,17 @@ use self::reordering::Reordering;
 /// [RFC9002 §7.6.1, kPersistentCongestionThreshold]
 const PERSISTENT: u32 = 3;
 
-/// A packet that was declared lost is waited for, if others follow it, for so many probe timeouts; ours.
+/// How many probe timeouts a packet that was declared lost is still waited for, if others follow
+/// it; ours.
 const LATE_AT_MOST: u32 = 2;
 
-/// The time after which a path is asked for an answer [RFC9002 §6.2.1], of a peer that may hold one back for
+/// The probe timeout [RFC9002 §6.2.1], for a peer that may delay an acknowledgement by
 /// `ack_delay_max`. Before the first sample it is three initial round trips.
 pub fn probe_timeout(rtt: Option<Rtt>, ack_delay_max: Duration) -> Duration {
     rtt.map_or(Rtt::INITIAL * 3, |rtt| rtt.probe_timeout() + ack_delay_max)
 }
 
-/// A packet that was sent, with what its host remembers of it.
+/// A packet that was sent, with its host's note.
 #[derive(Clone, Copy, Debug)]
 pub struct Tracked<T> {
     /// Its number.
@@ -53,22 +54,22 @@ enum Fate {
 }
 
 impl<T> Tracked<T> {
-    /// Whether it was declared lost. Where it is acknowledged, that was wrong.
+    /// Whether it was declared lost. If it is acknowledged after all, the loss was spurious.
     pub fn was_lost(&self) -> bool {
         self.fate == Fate::Lost
     }
 }
 
-/// The packets that are lost by now.
+/// The result of a search for losses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LossBatch {
-    /// When the newest of them was sent whose loss is congestion; `None` where there is none.
+    /// When the newest packet whose loss counts as congestion was sent; `None` if there is none.
     pub newest: Option<Timestamp>,
     /// Whether everything over longer than the period of persistent congestion was lost.
     pub persistent: bool,
 }
 
-/// A packet that was declared lost not long ago, and in which episode of congestion.
+/// A packet that was declared lost recently, and its episode of congestion.
 #[derive(Clone, Copy, Debug)]
 struct Declared<T> {
     packet: Tracked<T>,
@@ -82,7 +83,7 @@ struct Late {
     episode: u32,
 }
 
-/// The packets of one path. `T` is what the host remembers of each.
+/// The packets of one path. `T` is the host's note about each.
 #[derive(Debug)]
 pub struct LossDetector<T> {
     /// In the order of numbers; the first is outstanding.
@@ -90,19 +91,19 @@ pub struct LossDetector<T> {
     /// In the order of numbers.
     declared: VecDeque<Declared<T>>,
     late: Option<Late>,
-    /// When losses last began an episode, and the one before, as congestion control has it: an episode that is taken
-    /// back has never been.
+    /// When losses last began an episode, and the one before, as congestion control sees it: an
+    /// undone episode does not count.
     episode_at: Option<Timestamp>,
     episode_before: Option<Timestamp>,
-    /// How many there were, those that were taken back included.
+    /// The number of episodes, undone ones included.
     episodes: u32,
     reordering: Reordering,
     outstanding: u32,
     newest_acked: Option<u64>,
-    /// The number of the next packet, if none is left out.
+    /// The number of the next packet, if none is skipped.
     next: u64,
     last_sent_at: Timestamp,
-    /// The newest packet whose loss is no congestion.
+    /// The newest packet whose loss does not count as congestion.
     newest_exempt: Option<u64>,
     /// When the next packet is late enough to be given up.
     due: Option<Timestamp>,
@@ -138,12 +139,13 @@ impl<T: Copy> LossDetector<T> {
         self.next = number + 1;
     }
 
-    /// The loss of packets up to this one is no congestion: they asked whether the path works, for example.
+    /// The loss of packets up to this one does not count as congestion, for example if they probe
+    /// the path.
     pub fn exempt_up_to(&mut self, newest: Option<u64>) {
         self.newest_exempt = newest;
     }
 
-    /// The number of the next packet, if none is left out.
+    /// The number of the next packet, if none is skipped.
     pub fn next(&self) -> u64 {
         self.next
     }
@@ -158,7 +160,7 @@ impl<T: Copy> LossDetector<T> {
         self.last_sent_at
     }
 
-    /// The newest packet, unless all are accounted for.
+    /// The newest packet, unless all packets are accounted for.
     pub fn newest(&self) -> Option<&Tracked<T>> {
         self.sent.back()
     }
@@ -183,17 +185,17 @@ impl<T: Copy> LossDetector<T> {
         self.sent.front().is_some_and(|oldest| Some(oldest.number) <= self.newest_acked)
     }
 
-    /// Whether packets were declared lost that are waited for still.
+    /// Whether packets that were declared lost are still waited for.
     pub fn has_declared(&self) -> bool {
         !self.declared.is_empty()
     }
 
-    /// The newest packet that was declared lost and is waited for still.
+    /// The newest packet that was declared lost and is still waited for.
     pub fn newest_declared(&self) -> Option<&Tracked<T>> {
         self.declared.back().map(|declared| &declared.packet)
     }
 
-    /// Whether the packet was declared lost and is waited for still.
+    /// Whether the packet was declared lost and is still waited for.
     pub fn is_declared(&self, number: u64) -> bool {
         self.declared_at(number).is_some()
     }
@@ -202,8 +204,9 @@ impl<T: Copy> LossDetector<T> {
         self.declared.binary_search_by_key(&number, |declared| declared.packet.number).ok()
     }
 
-    /// The packet was acknowledged. What was known of it, where that is news. With `at`, a packet that was sent at
-    /// another time is not meant. [`LossDetector::on_ack_end`] follows the last packet of an acknowledgement.
+    /// The packet was acknowledged. Returns its entry as it was, if that is news. With `at`, a
+    /// packet sent at another time does not match. [`LossDetector::on_ack_end`] follows the last
+    /// packet of an acknowledgement.
     #[inline]
     pub fn on_acked(&mut self, number: u64, at: Option<Timestamp>) -> Option<Tracked<T>> {
         if self.declared.back().is_some_and(|newest| newest.packet.number >= number)
@@ -231,12 +234,12 @@ impl<T: Copy> LossDetector<T> {
         Some(packet)
     }
 
-    /// Whether the acknowledgement that is read has named packets that were declared lost.
+    /// Whether the acknowledgement being read covers packets that were declared lost.
     pub fn has_late(&self) -> bool {
         self.late.is_some()
     }
 
-    /// The host has given up the packet by itself.
+    /// The host has given up the packet by its own decision.
     pub fn on_given_up(&mut self, number: u64, at: Option<Timestamp>) {
         self.settle(number, at, Fate::Lost);
     }
@@ -244,7 +247,7 @@ impl<T: Copy> LossDetector<T> {
     #[inline]
     fn settle(&mut self, number: u64, at: Option<Timestamp>, fate: Fate) -> Option<Tracked<T>> {
         let first = self.sent.front()?.number;
-        // Hosts leave few numbers out, or none.
+        // Hosts skip few numbers, or none.
         let guess = usize::try_from(number.checked_sub(first)?).ok()?;
         let place = match self.sent.get(guess) {
             Some(packet) if packet.number == number => guess,
@@ -261,8 +264,8 @@ impl<T: Copy> LossDetector<T> {
         Some(before)
     }
 
-    /// An acknowledgement has been read whole. Whether nothing of what made the newest episode of congestion is missing
-    /// any more: then it has been none.
+    /// An acknowledgement has been read completely. Returns true if it leaves no loss of the newest
+    /// episode of congestion missing: the episode was spurious.
     #[inline]
     pub fn on_ack_end(&mut self, rtt: Option<Rtt>, now: Timestamp) -> bool {
         let Some(late) = self.late.take() else { return false };
@@ -277,8 +280,8 @@ impl<T: Copy> LossDetector<T> {
         was_none
     }
 
-    /// Hands each packet that is lost by now to `lost`, oldest first, and whether that is congestion [RFC9002 §6.1]. The
-    /// peer may hold an acknowledgement back for `ack_delay_max`.
+    /// Passes each packet that is lost by now to `lost`, oldest first, and whether it counts as
+    /// congestion [RFC9002 §6.1]. The peer may delay an acknowledgement by `ack_delay_max`.
     pub fn find_lost(
         &mut self,
         rtt: Option<Rtt>,
@@ -327,22 +330,24 @@ impl<T: Copy> LossDetector<T> {
         batch
     }
 
-    /// The losses that follow the oldest `known` begin an episode, unless they left before the last one began.
+    /// The losses from index `known` on begin an episode, unless they left before the last one
+    /// began.
     fn begin_episode(&mut self, known: usize, newest: Timestamp, late: Duration, now: Timestamp) {
         if self.episode_at.is_some_and(|began| newest <= began) {
             return;
         }
         (self.episode_before, self.episode_at) = (self.episode_at, Some(now));
         self.episodes += 1;
-        // Packets of earlier episodes that were sent longer than `late` ago do not arrive any more. The losses of the
-        // newest episode are kept: each of them speaks against taking it back.
+        // Packets of earlier episodes that left longer than `late` ago are not expected any more.
+        // The losses of the newest episode are kept, since each missing one speaks against undoing
+        // it.
         let mut new = self.declared.split_off(known);
         new.iter_mut().for_each(|declared| declared.episode = self.episodes);
         self.declared.retain(|declared| now.since(declared.packet.at) <= late);
         self.declared.append(&mut new);
     }
 
-    /// When the next packet is late enough to be given up; `None` where none waits for that.
+    /// When the next packet is late enough to be given up; `None` if none waits for that.
     pub fn due(&self) -> Option<Timestamp> {
         self.due
     }

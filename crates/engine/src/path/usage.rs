@@ -10,14 +10,14 @@ use crate::steady::Steadiness;
 /// Timers of hosts and their bursts make gaps that are shorter. In nanoseconds: 5 ms.
 const STARVED_NS: u64 = 5_000_000;
 
-/// How much of what a path was allowed it was sent on.
+/// How much of its allowance a path uses.
 #[derive(Debug)]
 pub(crate) struct Usage {
     /// When the window was last full.
     full_at: Option<Timestamp>,
-    /// When the path was last sent on as much as was allowed.
+    /// When the path last used all that it was allowed.
     used_at: Option<Timestamp>,
-    /// When it was last found that it had been sent on less than that for a while.
+    /// When the path was last found to have used less than that for a while.
     slack_at: Timestamp,
     /// How steadily it is sent on.
     pub(crate) steadiness: Steadiness,
@@ -29,8 +29,9 @@ impl Usage {
         Self { full_at: None, used_at: None, slack_at: now, steadiness: Steadiness::default() }
     }
 
-    /// Before anything is taken off what is in flight, while no datagram has room in the window: the path has carried
-    /// all it may, though nothing left since `unchanged_since`. What was lost keeps a window full for many round trips.
+    /// Called before anything is taken off the bytes in flight, while no datagram has room in the
+    /// window. The path carries all it may, even if nothing left since `unchanged_since`: losses
+    /// may keep a window full for many round trips.
     pub(crate) fn on_found_full(&mut self, unchanged_since: Timestamp, rtt: &RttEstimator, now: Timestamp) {
         if self.used_at.is_none_or(|used_at| used_at < unchanged_since) && !within_a_round(self.used_at, rtt, now) {
             self.slack_at = now;
@@ -38,10 +39,12 @@ impl Usage {
         self.used_at = Some(now);
     }
 
-    /// The same while there is room, which there has been since `free_since`: whether the path has carried less than it
-    /// could for a while, so that what it delivers now says nothing of what it can deliver [BBRv3 §4.1.2.4].
+    /// Called like [`on_found_full`](Self::on_found_full), while there has been room since
+    /// `free_since`. Returns whether the path has carried less than it could for a while, so that
+    /// its rate now tells nothing of its capacity [BBRv3 §4.1.2.4].
     pub(crate) fn on_found_free(&mut self, free_since: Timestamp, now: Timestamp) -> bool {
-        // A busy host reads several acknowledgements before it can send: what the first of them freed is no slack yet.
+        // A busy host reads several acknowledgements before it can send; room from the first is no
+        // slack yet.
         let may_send_since = free_since.max(self.used_at.unwrap_or_default());
         let is_starved = now.nanos_since(may_send_since) > STARVED_NS;
         if is_starved {
@@ -64,22 +67,23 @@ impl Usage {
         }
     }
 
-    /// Whether a delay measured now says what the network does, and not what the application does: the path
-    /// was sent on as much as it was allowed, or at a steady rate far below that, all the time in which the
-    /// packet and those ahead of it left. An application that pauses lets the queues of all paths fall at once and
-    /// fills them again, shared or not.
+    /// Whether a delay measured now tells of the network and not of the application.
+    ///
+    /// The path must have used all it was allowed, or been sent on at a steady rate far below that,
+    /// while the packet and those ahead of it left. An application that pauses lets the queues of
+    /// all paths fall at once, and fills them again, shared or not.
     pub(crate) fn tells_of_the_network(&self, rtt: &RttEstimator, now: Timestamp) -> bool {
         self.is_network_limited(rtt, now) || self.steadiness.is_steady(now)
     }
 
-    /// Whether it was sent on as much as it was allowed all that time.
+    /// Whether the path used all it was allowed during that time.
     pub(crate) fn is_network_limited(&self, rtt: &RttEstimator, now: Timestamp) -> bool {
         within_a_round(self.used_at, rtt, now) && now.nanos_since(self.slack_at) > 2 * rtt.smoothed_nanos()
     }
 
-    /// Whether the window was full at some time since a packet that was sent at `sent_at` left: in the one
-    /// round trip that its acknowledgement tells of, whatever the smoothed round-trip time is. Where the
-    /// window is a single burst, that is the moment of the burst itself.
+    /// Whether the window was full at some time since a packet sent at `sent_at` left: in the round
+    /// trip of its acknowledgement, whatever the smoothed one is. If the window is a single burst,
+    /// that is the moment of the burst itself.
     pub(crate) fn window_was_full(&self, sent_at: Timestamp) -> bool {
         self.full_at.is_some_and(|full_at| full_at >= sent_at)
     }

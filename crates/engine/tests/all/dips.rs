@@ -1,4 +1,4 @@
-//! When paths dip: only while it can be heard which delays fall.
+//! Dips happen only while delays of at least two paths are heard.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -8,8 +8,9 @@ use fairpath_engine::{ByteCount, CongestionSignal, EngineConfig, PathId, PathUse
 const MTU: ByteCount = ByteCount::new(1200);
 const PATHS: [PathId; 2] = [PathId::new(0), PathId::new(1)];
 
-/// Two paths with a queue; the first is always sent on as much as it may, the second a packet in so many ms only, or as the
-/// first. In how many of the 2 ms from 5 to 15 s either had less than its window.
+/// Two paths with a queue. The first always uses its window; the second sends a packet every so
+/// many ms, or likewise uses its window. Returns in how many 2 ms steps from 5 to 15 s either had
+/// less than its window.
 fn dipped(second_every_ms: Option<u64>) -> usize {
     let config = EngineConfig::live();
     let mut engine = config.build().unwrap().unpaced();

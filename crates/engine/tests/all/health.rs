@@ -1,4 +1,4 @@
-//! What is done about paths that fall ill, as a host that looks at them every 50 ms is told.
+//! The treatment of ill paths, by a host that looks every 50 ms.
 
 use core::time::Duration;
 
@@ -13,10 +13,10 @@ const LOOK_MS: u64 = 50;
 /// How often a peer says something while data flows.
 const SIGNS: Option<Duration> = Some(Duration::from_millis(150));
 
-/// What a path does.
+/// The behaviour of a path.
 #[derive(Clone, Copy, Debug)]
 struct Way {
-    /// Whether what the peer sends arrives, and what is sent to it.
+    /// Whether packets arrive from the peer, and at the peer.
     comes: bool,
     goes: bool,
     /// Whether the acknowledgements of what is sent on it come back.
@@ -94,7 +94,7 @@ impl Host {
         done
     }
 
-    /// What is done in so long, signs of life left out, with the time of each since the beginning.
+    /// The actions within `time_ms`, probes left out, with their times since the beginning.
     fn run(&mut self, ways: &[Way], signs_every: Option<Duration>, time_ms: u64) -> Vec<(u64, usize, Action)> {
         let begun = self.now_ms;
         let mut all = Vec::new();

@@ -1,5 +1,5 @@
-//! What a controller is told of the round trip: that of the acknowledgement which is being read
-//! [RFC9002 §A.7], not of the one before.
+//! The controller's round-trip sample is that of the acknowledgement being read [RFC9002 §A.7], not
+//! of the one before.
 
 use core::time::Duration;
 use std::sync::{Arc, Mutex};

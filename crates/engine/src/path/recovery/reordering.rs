@@ -27,13 +27,13 @@ use super::PERSISTENT;
 const PACKET_THRESHOLD: u64 = 3;
 /// [RFC9002 §6.1.2, kGranularity]
 const GRANULARITY: Duration = Duration::from_millis(1);
-/// After so many rounds in which what was taken for lost was lost the window closes [RFC8985 §6.2, reo_wnd_persist].
+/// How many rounds with real losses pass before the window closes [RFC8985 §6.2, reo_wnd_persist].
 const PERSIST_ROUNDS: u32 = 16;
 
-/// What is known of a path's reordering.
+/// The reordering of a path.
 #[derive(Debug, Default)]
 pub(super) struct Reordering {
-    /// By how much packets that others overtook were later than a round trip; zero: none were.
+    /// How much longer than a round trip overtaken packets took; zero: there were none.
     window: Duration,
     /// For how many rounds with losses the window stays.
     rounds_left: u32,
@@ -46,7 +46,7 @@ impl Reordering {
     pub(super) fn on_late(&mut self, sent_at: Timestamp, rtt: Option<Rtt>, now: Timestamp) {
         let Some(rtt) = rtt else { return };
         let late_by = now.since(sent_at + rtt.smoothed);
-        // A packet that is really lost has to be found some time: what is missing for so long is an outage.
+        // A real loss has to be found some time: longer gaps are outages.
         self.window = self.window.max(late_by.max(GRANULARITY)).min(rtt.probe_timeout() * PERSISTENT);
         self.rounds_left = PERSIST_ROUNDS;
     }

@@ -10,14 +10,14 @@ fn rtt_ms(millis: u64) -> Option<Rtt> {
     Some(Rtt::steady(Duration::from_millis(millis)))
 }
 
-/// Packets that left a millisecond apart.
+/// A detector with packets sent a millisecond apart.
 fn sent(count: u64) -> LossDetector<()> {
     let mut packets = LossDetector::default();
     (0..count).for_each(|number| packets.on_sent(number, (), ms(number)));
     packets
 }
 
-/// These are acknowledged at once: whether the newest episode was none.
+/// Acknowledges these packets at once; returns whether the newest episode was spurious.
 fn acked(packets: &mut LossDetector<()>, numbers: &[u64], now: u64) -> bool {
     numbers.iter().for_each(|number| _ = packets.on_acked(*number, None));
     packets.on_ack_end(rtt_ms(100), ms(now))
