@@ -16,15 +16,15 @@ const PIECES_MAX: usize = 160;
 /// The most repair of a block: its packets and its pieces are told apart by one byte.
 const REPAIR_MAX: usize = u8::MAX as usize - PIECES_MAX;
 
-/// Which part of the deadline a block may take to fill: what is missing of it is then known, and brought back, while
+/// The part of the deadline in which a block fills. Its losses are then known and repaired while
 /// most of the deadline is left for the way.
 const SPAN_PARTS: u32 = 4;
 
-/// What may be missing in the end, of what is sent.
+/// The share of sent data that may remain missing.
 const RESIDUAL: f64 = 1e-3;
 
-/// A block of so many pieces has repair though nothing is expected to be missing: it is a sixth of it at most, and the
-/// first loss after a long time without any costs no round trip.
+/// A block of this many pieces has repair even if no loss is expected. That adds a sixth at most,
+/// and the first loss after a long time costs no round trip.
 const PROTECTED_MIN: usize = 5;
 
 /// The pieces that get repair together.
@@ -81,7 +81,7 @@ impl Gathering {
     }
 }
 
-/// So many symbols of repair; `None` where there can be none.
+/// The repair symbols of a block; `None` if it can have none.
 fn encode(bodies: &[Bytes], total: usize) -> Option<Vec<Vec<u8>>> {
     let length = symbol_length(bodies.iter().map(Bytes::len).max()?);
     let mut encoder = ReedSolomonEncoder::new(bodies.len(), total, length).ok()?;

@@ -1,13 +1,15 @@
-//! What an encoder may send, steadily.
+//! The budget: the rate that an encoder may send at, steadily.
 //!
-//! Rates follow the paths from one tenth of a second to the next; an encoder that followed them too would change its
-//! picture all the time. Windows fall for a moment with each loss, and what has no room then leaves a moment later. So the
-//! budget is a part of what there was on average, and rises slowly. As long as little would wait of it, or waits, the
-//! budget stays, and then it falls to what there is.
+//! The rates of paths change every tenth of a second, and an encoder that followed them would keep
+//! changing its picture. Windows fall for a moment with each loss, and data without room then
+//! leaves a moment later. So the budget is a part of the mean room, and rises slowly. It stays
+//! while little would wait, or waits, and otherwise falls to the room there is.
 //!
-//! Windows that were never filled say nothing of what a path carries: those of the beginning are guesses, and those of an
-//! encoder that sends little stay as they are. So the budget is at most half as much again as what arrived in the last
-//! seconds; who follows it tries that, and has more once it has arrived.
+//!
+//! Windows that were never filled do not tell a path's capacity: the first ones are guesses, and
+//! those of an encoder that sends little never change. So the budget is at most half as much again
+//! as what arrived in the last seconds. An encoder that follows it probes that rate, and gets more
+//! once it has arrived.
 //!
 //! # Symbols
 //! | symbol | here | unit |
@@ -32,14 +34,14 @@ pub use parameters::BudgetParameters;
 /// By how much it varies is said of the last so long.
 const SPREAD_OF: Duration = Duration::from_secs(30);
 
-/// What an encoder may send.
+/// The budget of an encoder.
 #[derive(Debug, Default)]
 pub struct Budget {
     parameters: BudgetParameters,
     now: f64,
     /// The same when nothing waits for too long.
     steady: f64,
-    /// What would wait of an encoder that does as it is told, in bits.
+    /// The bits that would wait of an encoder that follows the budget.
     waits: f64,
     set_at: Option<Timestamp>,
     room: VecDeque<(Timestamp, f64)>,
@@ -110,7 +112,7 @@ impl Budget {
         keep(&mut self.past, SPREAD_OF, now);
     }
 
-    /// What it is now.
+    /// The current budget.
     pub fn rate(&self) -> Bitrate {
         Bitrate::from_bps(self.now as u64)
     }
@@ -179,7 +181,7 @@ mod tests {
             deliver(&mut budget, tenth, 4, ByteCount::ZERO);
             assert!(tenth < 102 || waits < WAIT.as_secs_f64(), "{waits} at {tenth}");
         }
-        // What was sent before anybody knew: (9 - 4) / 4 of a tenth.
+        // Sent before the budget could react: (9 - 4) / 4 of a tenth.
         assert!((most - 0.125).abs() < 1e-6, "{most}");
         assert!((budget.rate().as_mbps_f64() - 3.6).abs() < 1e-6, "{:?}", budget.rate());
         let after_two = run(&mut budget, 13, 2, |_| 10);

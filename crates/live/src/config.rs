@@ -1,4 +1,4 @@
-//! What both ends of a stream are told.
+//! The configuration of both ends of a stream.
 
 use core::time::Duration;
 
@@ -14,11 +14,11 @@ pub const FLOWS_MAX: usize = 16;
 /// The largest packet of an application: the largest payload of UDP over IPv4, in bytes.
 pub const PACKET_MAX: usize = 65_507;
 
-/// Which flow of UDP packets.
+/// A flow of UDP packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowId(pub u8);
 
-/// Which packets leave twice, on two paths.
+/// The packets that leave twice, on two paths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Copies {
     /// None.
@@ -42,14 +42,14 @@ pub enum Playout {
     Steady,
 }
 
-/// What an end of a stream does.
+/// The configuration of one end of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
     /// How many flows there are, at most [`FLOWS_MAX`].
     pub flows: u8,
     /// How long what this end sends may take, within [`DEADLINE_MIN`] and [`DEADLINE_MAX`].
     pub deadline: Duration,
-    /// Which packets leave twice.
+    /// The packets that leave twice.
     pub copies: Copies,
     /// When what comes is handed out.
     pub playout: Playout,

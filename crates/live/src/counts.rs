@@ -1,6 +1,6 @@
-//! What became of a stream, in numbers, so that repair can never be off without being seen.
+//! The outcome of a stream, in numbers, so that disabled repair is always seen.
 
-/// What a receiver has counted. A packet that fits into a datagram is one piece.
+/// The counts of a receiver. A packet that fits into a datagram is one piece.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Counts {

@@ -10,7 +10,7 @@ use crate::wire::{Repair, body_in, symbol};
 /// How many blocks of a flow are kept that lack something. Those of a deadline of 10 s at 30 Mbit/s.
 const BLOCKS_MAX: usize = 256;
 
-/// What is known of a block.
+/// The state of a block.
 #[derive(Debug)]
 struct Block {
     pieces: u8,
@@ -32,7 +32,7 @@ impl Decoder {
         let length = symbol.len();
         let fresh = || Block { pieces: *pieces, total: *total, length, repair: BTreeMap::new() };
         let block = self.blocks.entry(first).or_insert_with(fresh);
-        // Who says of one block two things has neither repaired.
+        // Repair that contradicts the block's parameters is ignored.
         if (block.pieces, block.total, block.length) == (*pieces, *total, length) {
             block.repair.insert(repair.index, symbol.clone());
         }

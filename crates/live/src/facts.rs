@@ -1,11 +1,11 @@
-//! What a sender is told of a path.
+//! The facts about a path that a sender needs.
 
 use core::time::Duration;
 
 use fairpath_core::{Bitrate, ByteCount, PathId, Timestamp};
 use fairpath_engine::{Engine, Liveness, PathSnapshot, Terms};
 
-/// What the host knows of a path.
+/// The host's knowledge of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathFacts {
     /// The path.
@@ -18,13 +18,13 @@ pub struct PathFacts {
     pub rtt: Option<Duration>,
     /// The shortest there was.
     pub least_rtt: Option<Duration>,
-    /// What congestion control lets be in flight.
+    /// The congestion window.
     pub window: ByteCount,
     /// The rate that it carries, where congestion control knows that nobody else fills its queue.
     pub served: Option<Bitrate>,
     /// The size of its packets.
     pub max_datagram: ByteCount,
-    /// What was said of it.
+    /// Its terms.
     pub terms: PathTerms,
 }
 
@@ -34,7 +34,7 @@ impl PathFacts {
         self.usable && self.liveness != Liveness::Silent
     }
 
-    /// What an engine knows of its paths.
+    /// The facts about an engine's paths.
     pub fn of(engine: &Engine, now: Timestamp) -> Vec<Self> {
         let fact = |path: PathSnapshot| Self {
             path: path.path,
@@ -72,12 +72,12 @@ fn share(facts: &mut [PathFacts], limit: Bitrate) {
     }
 }
 
-/// What a person or the host says of a path.
+/// The terms of a path, set by the user or the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PathTerms {
     /// It carries the stream only where no other can.
     pub backup: bool,
-    /// What using it costs: it carries only what those that cost less have no room for.
+    /// Its cost: it carries only data for which cheaper paths have no room.
     pub cost: u32,
     /// No more is sent on it.
     pub cap: Option<Bitrate>,
@@ -89,7 +89,7 @@ impl PathTerms {
         Self { backup: engine.is_backup(path), cost, cap }
     }
 
-    /// Of two paths that serve, the one that carries the stream has the lower price.
+    /// The order of preference: the path with the lower price carries the stream.
     pub(crate) fn price(&self) -> (bool, u32) {
         (self.backup, self.cost)
     }

@@ -17,7 +17,8 @@ const PIECES_MAX: u64 = 8_192;
 /// How many of those that were given up are remembered, to tell what comes late from what comes twice.
 const GIVEN_UP_MAX: usize = 4_096;
 
-/// Of how many pieces parts are kept: more than wait anywhere when datagrams become smaller.
+/// The number of pieces whose parts are kept: more than wait anywhere when datagrams become
+/// smaller.
 const IN_PARTS_MAX: usize = 1_024;
 
 /// The parts of a piece that came.
@@ -42,7 +43,7 @@ struct Piece {
     is_restored: bool,
 }
 
-/// What came of a datagram.
+/// The outcome of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Came {
     InTime,
@@ -206,7 +207,7 @@ impl Flow {
         loop {
             let (number, piece) = self.pieces.range(self.next..).next()?;
             let (number, due) = (*number, piece.due);
-            // So many pieces wait that the oldest have to go.
+            // The oldest piece has to go once too many wait.
             let is_full = self.highest >= number + PIECES_MAX / 2;
             let is_due = due <= now || is_full;
             if (number > self.next || playout == Playout::Steady) && !is_due {
@@ -259,7 +260,7 @@ impl Flow {
         Packet::Whole { end, data: data.freeze() }
     }
 
-    /// What is missing before this piece is waited for no longer.
+    /// Gives up the pieces that are missing before this one.
     fn give_up_to(&mut self, number: u64, counts: &mut Counts) {
         counts.lost += number - self.next;
         let kept = self.next.max(number.saturating_sub(GIVEN_UP_MAX as u64));

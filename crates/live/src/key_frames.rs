@@ -1,4 +1,4 @@
-//! Which packets of a stream of MPEG-TS belong to a picture that needs no other, so that they may leave twice.
+//! Packets of an MPEG-TS stream that belong to a key picture, so that they may leave twice.
 
 /// The length of a packet of MPEG-TS, in bytes, and what it begins with (ISO/IEC 13818-1, section 2.4.3.2).
 const PACKET: usize = 188;

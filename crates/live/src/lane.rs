@@ -22,7 +22,7 @@ const BY_CHANCE: f64 = 1e-4;
 /// Where more is lost it is taken to be no more than this: four missing answers in a row say that a path is overdue.
 const LOSS_MAX: f64 = 0.1;
 
-/// What rates are taken to be before a path has measured a round trip.
+/// The round trip assumed for rates before a path has measured one.
 const FIRST_RTT: Duration = Duration::from_millis(100);
 
 /// How long the peer may keep back an acknowledgement [RFC9000 §18.2, max_ack_delay]. Reports are as often, and the host is
@@ -43,7 +43,7 @@ pub(crate) struct Lane {
     /// Those of its group share a bottleneck; `None` where groups do not count.
     pub(crate) group: Option<GroupId>,
     pub(crate) loss_intervals: LossIntervals,
-    /// What it may send, in bytes in a second.
+    /// Its rate, in bytes per second.
     pub(crate) rate: f64,
     /// The share of its packets that was lost of late.
     pub(crate) loss: f64,
@@ -61,10 +61,10 @@ pub(crate) struct Lane {
     pub(crate) rank: Rank,
     /// The share of its packets that is missing at the deadline though it is sent again.
     pub(crate) unmended: f64,
-    /// What may leave now, in bytes; below zero where the last packet was larger than what was left.
+    /// The bytes that may leave now; negative after a packet larger than the credit that was left.
     pub(crate) credit: f64,
     pub(crate) filled_at: Timestamp,
-    /// What it is to carry of copies, in bytes.
+    /// The bytes of copies that it still has to carry.
     pub(crate) owes: f64,
     pub(crate) carried_at: Timestamp,
     /// How much of new data it carried since the rates were set.
@@ -96,7 +96,7 @@ impl Lane {
         }
     }
 
-    /// What the host knows of it now.
+    /// Takes the host's current facts.
     pub(crate) fn look(&mut self, facts: PathFacts, now: Timestamp) {
         self.facts = facts;
         self.track.forget(now);
@@ -133,7 +133,7 @@ impl Lane {
         self.unanswered = if after > self.patience() { self.unanswered + 1 } else { 0 };
     }
 
-    /// So many packets had no answer though all but a few have had one by then.
+    /// This many packets had no answer by the time at which all but a few have one.
     pub(crate) fn on_no_answer(&mut self, packets: usize) {
         self.unanswered += packets;
     }
@@ -182,7 +182,7 @@ impl Lane {
         self.delays.map_or(self.rtt() / 2, |delays| delays.mean)
     }
 
-    /// What leaves on it in the long run, in bytes in a second: it is paced above what its window lets out.
+    /// The long-term rate, in bytes per second: pacing runs above the rate that its window allows.
     pub(crate) fn lasting(&self) -> f64 {
         self.rate.min(released(&self.facts))
     }
@@ -193,7 +193,7 @@ impl Lane {
     }
 }
 
-/// What a path may be paced at, in bytes in a second: by its window, and what was said of it.
+/// The limit of a path's pacing rate, in bytes per second: by its window and its cap.
 pub(crate) fn allowed(facts: &PathFacts) -> f64 {
     let cap = facts.terms.cap.map_or(f64::INFINITY, |cap| cap.as_bps() as f64 / 8.0);
     (ABOVE_WINDOW * released(facts)).min(cap)

@@ -41,9 +41,10 @@
 //! delays are what the peer reports. A path that does not answer carries copies only, so that its silence costs no packet:
 //! which one that is, the engine says.
 //!
-//! **Interleaving is by time.** A block is not interleaved with others: with a code of which any so many packets do, one
-//! block over the whole time that the deadline leaves bears longer bursts than several over the same time. What is
-//! spread is the repair: its packets follow over a while and over all paths, not in the burst that the block's end is.
+//! **Interleaving is by time.** A block is not interleaved with others. In this code any sufficient
+//! number of packets recovers a block. So one block over the whole time that the deadline leaves
+//! bears longer bursts than several over the same time. The repair is spread: its packets follow
+//! over a while and over all paths, not in the burst at the block's end.
 //!
 //! **Why `reed-solomon-simd`.** It takes any number of packets up to 32,768 in a block, is kept up (3.1.0 is of October
 //! 2025) and needs no C. `reed-solomon-erasure` stops at 256 in all, needs a C compiler to be fast, and has had no

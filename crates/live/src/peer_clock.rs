@@ -1,8 +1,9 @@
 //! When a packet of the peer left, by the clock here.
 //!
-//! Nobody knows how far two clocks are apart. The packet that took the least took about half of the shortest round trip:
-//! so much is taken off, and what is wrong then is half the difference of the two directions, a few milliseconds on most
-//! links. Clocks drift and routes change, so the least is that of the last half minute.
+//! The offset of two clocks is unknown. The packet with the least delay took about half of the
+//! shortest round trip, which is assumed for it. The error is half the difference of the two
+//! directions, a few milliseconds on most links. Clocks drift and routes change, so the least is
+//! that of the last half minute.
 
 use core::time::Duration;
 
@@ -24,7 +25,7 @@ pub(crate) struct PeerClock {
     /// The least of (here − there), in µs, in the window before and in this one.
     least: [Option<i64>; 2],
     window_ends: Timestamp,
-    /// What the shortest round trip takes, in µs.
+    /// The shortest round trip, in µs.
     round_trip: i64,
     late_since: Option<Timestamp>,
 }
@@ -69,7 +70,7 @@ impl PeerClock {
         there
     }
 
-    /// What is added to a time there.
+    /// The offset added to a time of the peer.
     fn ahead(&self) -> i64 {
         let least = self.least.iter().flatten().min().copied().unwrap_or(0);
         least - self.round_trip / 2

@@ -28,7 +28,7 @@ pub struct Delivered {
     pub packet: Bytes,
 }
 
-/// What came on a path since the last report.
+/// The arrivals on a path since the last report.
 #[derive(Clone, Copy, Debug, Default)]
 struct OnPath {
     newest: u32,
@@ -153,7 +153,7 @@ impl Receiver {
         })
     }
 
-    /// What is to be said on every path now, if anything.
+    /// The report to send on every path now, if one is due.
     pub fn report(&mut self, now: Timestamp) -> Option<Bytes> {
         if self.report_at.is_none_or(|at| now < at) {
             return None;
@@ -180,7 +180,7 @@ impl Receiver {
         self.flows.iter().filter_map(Flow::next_due).min()
     }
 
-    /// What became of all that came.
+    /// The counts of all arrivals.
     pub fn counts(&self) -> Counts {
         self.counts
     }

@@ -1,4 +1,4 @@
-//! What was sent and may have to be sent again.
+//! The pieces that were sent and may have to be sent again.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -8,7 +8,7 @@ use fairpath_core::{PathId, PathMap, Timestamp};
 use crate::config::FlowId;
 use crate::wire::PieceFragment;
 
-/// Which piece: its flow and its number there.
+/// The identity of a piece: its flow and its number there.
 pub(crate) type PieceId = (FlowId, u64);
 
 /// A piece until its deadline, or until it has arrived.
@@ -19,7 +19,7 @@ pub(crate) struct Kept {
     pub(crate) due: Timestamp,
     /// How many packets are on their way with it, or with a part of it.
     on_its_way: u32,
-    /// Of how many parts which have arrived, where it left in parts.
+    /// The number of parts, and a bit set of those that have arrived, if it left in parts.
     parts: (u8, u64),
 }
 
@@ -43,11 +43,11 @@ struct Left {
     is_given_up: bool,
 }
 
-/// What a packet was that was acknowledged or lost.
+/// The state of a packet that was acknowledged or lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Gone {
     pub(crate) sent_at: Timestamp,
-    /// What it carried that has to be sent again.
+    /// The piece that it carried and that has to be sent again.
     pub(crate) again: Option<PieceId>,
     /// Whether it had been taken for lost.
     pub(crate) was_lost: bool,
@@ -126,7 +126,7 @@ impl Retained {
         let piece = |(number, _)| packets.get(&number).filter(|left| !left.is_given_up)?.piece;
         let pieces: Vec<PieceId> = awaited.drain(..overdue).filter_map(piece).collect();
         self.tidy(path);
-        // What has a copy on its way elsewhere is not waited for on this path alone.
+        // Pieces with a copy in flight elsewhere do not depend on this path alone.
         let is_alone = |piece: &PieceId| self.pieces.get(piece).is_some_and(|kept| kept.on_its_way == 1);
         (pieces.len(), pieces.into_iter().filter(is_alone).collect())
     }

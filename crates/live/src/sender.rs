@@ -28,11 +28,11 @@ pub use status::{PathStatus, Status};
 /// Rates are set anew no more often.
 const SOLVE_EVERY: Duration = Duration::from_millis(100);
 
-/// What may wait and be kept, in bytes: what 30 Mbit/s bring in two seconds.
+/// The bytes that may wait and be kept: two seconds at 30 Mbit/s.
 const BYTES_MAX: usize = 8 << 20;
 
-/// What an encoder that does as it is told sends waits for no longer than this part of its deadline: the rest is for its
-/// way, and to send it again.
+/// The queueing budget, as a fraction of the deadline. The rest is for the way and for one
+/// retransmission.
 const WAITS: u32 = 6;
 
 /// The least data that a piece is worth its head for.
@@ -56,7 +56,7 @@ pub enum SendError {
     NoRoom(usize),
 }
 
-/// What a datagram carries, for whoever hears what became of it.
+/// The contents of a datagram, for notes about its fate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cargo {
     /// A piece of a flow.
@@ -92,7 +92,7 @@ pub struct Outgoing {
     pub path: PathId,
     /// The whole DATAGRAM.
     pub datagram: Bytes,
-    /// What it carries.
+    /// Its contents.
     pub cargo: Cargo,
 }
 
@@ -130,7 +130,7 @@ pub struct Sender {
     room: usize,
     /// The other parts of what leaves in parts, since when they could leave.
     rest: VecDeque<(PieceId, PieceFragment, Kind, Timestamp)>,
-    /// What is to leave once more, and since when.
+    /// The pieces to be sent again, and since when they wait.
     again: VecDeque<(PieceId, Timestamp)>,
     copies: VecDeque<(PieceId, To, Timestamp)>,
     /// Not before when each leaves, and after when it is worth nothing.
@@ -248,7 +248,7 @@ impl Sender {
         self.waits += body.len();
         self.retained.keep((flow, number), body, now, now + self.config.deadline);
         if copied {
-            // Which path the first goes on shows when it leaves.
+            // The path of the original is known only when it leaves.
             self.tally.marked.insert((flow, number));
         }
         if is_full {
@@ -294,7 +294,7 @@ impl Sender {
         let waits = fairpath_core::ByteCount::new(self.waits as u64);
         self.budget.on_rates(self.spread.whole(), self.tally.beside(), deadline / WAITS, waits, now);
         self.tally.fade();
-        // What was carried counts less and less.
+        // Older data counts less and less.
         self.spread.lanes.values_mut().for_each(|lane| lane.carried *= 0.8);
     }
 

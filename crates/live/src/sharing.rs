@@ -47,8 +47,9 @@ impl Sharing {
     }
 }
 
-/// Coupled TCP's rates take losses. Where a path has lost nothing its rate is bounded by its window, and the losses are
-/// those at which a TCP would send as much: T = √2 / (RTT √p), so p = 2 / (T RTT)² [Pluntke2011 §2].
+/// Coupled TCP rates need losses. The rate of a path without losses is bounded by its window, and
+/// its loss rate is derived from that. A TCP sends T = √2 / (RTT √p), so p = 2 / (T RTT)²
+/// [Pluntke2011 §2].
 fn coupled(tcp: &[PacketRate], rtts: &[Duration]) -> Vec<PacketRate> {
     let loss = |(tcp, rtt): (&PacketRate, &Duration)| {
         let in_flight = (tcp.per_second() * rtt.as_secs_f64()).max(f64::MIN_POSITIVE.sqrt());

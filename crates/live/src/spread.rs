@@ -41,7 +41,7 @@ const DEAR_PROBE_EVERY: Duration = Duration::from_secs(1);
 /// The friendly rates of a group go to the paths that cost least: those of others count by so much less.
 const DEAR_VALUE: f64 = 1e-3;
 
-/// What a path may always carry in a round trip, in packets: the initial window [RFC9002 §7.2].
+/// The packets that a path may always carry in a round trip: the initial window [RFC9002 §7.2].
 const INITIAL: f64 = 10.0;
 
 /// All paths.
@@ -60,7 +60,7 @@ impl Spread {
         Self { sharing, scheduler, ..Self::default() }
     }
 
-    /// What the host knows of its paths now: rates are set anew. Paths that are not named are gone.
+    /// Takes the host's current facts and computes the rates anew. Paths without facts are gone.
     pub(crate) fn solve(&mut self, facts: &[PathFacts], groups: &Groups, deadline: Duration, now: Timestamp) {
         let Self { lanes, scheduler, .. } = self;
         lanes.retain(|path, _| {
@@ -136,7 +136,8 @@ impl Spread {
             let packet = |lane: &Lane| lane.facts.max_datagram.as_f64().max(1.0);
             let allowed: Vec<PacketRate> = members.iter().map(|lane| PacketRate::new(allowed(&lane.facts))).collect();
             let together: f64 = allowed.iter().map(|rate| rate.per_second()).sum();
-            // Who has lost nothing takes nothing from others, and may use all that windows let out.
+            // Paths without losses take nothing from others, and may use all that their windows
+            // allow.
             let loses = members.iter().any(|lane| lane.loss_intervals.rate() > 0.0);
             let tcp = |(lane, allowed): (&&mut Lane, &PacketRate)| {
                 let equation = without_timeouts(lane.rtt(), lane.loss_intervals.rate()).per_second() * packet(lane);
@@ -209,7 +210,7 @@ impl Spread {
         self.lanes.iter().any(|(path, lane)| lane.is_open() && self.is_beside(Some(other), *path, lane))
     }
 
-    /// What the paths cost that carry the stream; `None` where none does.
+    /// The price of the paths that carry the stream; `None` if none does.
     fn price(&self) -> Option<(bool, u32)> {
         let open = self.lanes.values().filter(|lane| lane.is_open());
         open.map(|lane| (lane.rank, lane.facts.terms.price())).min().map(|(_, price)| price)
@@ -251,14 +252,14 @@ impl Spread {
         paid.next().map(|(path, _)| *path)
     }
 
-    /// So many bytes leave on the path; new data where they are not there twice.
+    /// Charges the bytes that leave on the path. `is_new`: they are new data and no copy.
     pub(crate) fn on_leaving(&mut self, path: PathId, bytes: usize, is_new: bool, now: Timestamp) {
         let Some(lane) = self.lanes.get_mut(&path) else { return };
         let bytes = bytes as f64;
-        // What measures a path, or is its last resort, leaves without credit.
+        // Packets that measure a path, or leave on it as a last resort, need no credit.
         lane.credit = (lane.credit - bytes).max(-lane.burst() - bytes);
         lane.carried_at = now;
-        // What it carries anyhow says what a copy would.
+        // Any packet that it carries tells as much as a copy.
         lane.owes = (lane.owes - bytes).max(0.0);
         if is_new {
             lane.carried += bytes;
@@ -283,19 +284,19 @@ impl Spread {
         }
     }
 
-    /// What of all that the paths may send comes in time. Those that cost more than others are left out: an encoder that
-    /// did as it is told would always use them. Those on which packets are late count less: what is lost is sent again,
-    /// and of what is late nothing is heard in time.
+    /// The rate at which the paths bring data in time. Paths of higher cost are left out, as an
+    /// encoder that follows the budget would always use them. Paths with late packets count less:
+    /// losses are sent again, but late packets are not reported in time.
     pub(crate) fn whole(&self) -> Bitrate {
         let price = self.price();
         let open = || self.lanes.values().filter(|lane| lane.is_open() && Some(lane.facts.terms.price()) <= price);
         let best = self.lanes.values().filter(|lane| lane.is_open()).map(|lane| lane.rank).min();
         let carries: f64 = open().filter(|lane| Some(lane.rank) == best).map(Lane::lasting).sum();
-        // What is worse than the best carries copies of a share of it, to be measured.
+        // Paths below the best carry copies of a share of its data, to be measured.
         let copies = |lane: &Lane| if Some(lane.rank) == best { 0.0 } else { PROBING * carries };
         let room = |lane: &Lane| (lane.lasting() - copies(lane)).max(0.0);
         let brings = |lane: &Lane| room(lane) * lane.value * (1.0 - lane.late / LATE_MAX).max(0.0);
-        // Of a path on which all was late it is to be known when it no longer is.
+        // A path on which everything was late needs some data, to show when it no longer is.
         let probes = |lane: &Lane| lane.facts.max_datagram.as_f64() / PROBE_EVERY.as_secs_f64();
         let add = |(sum, least): (f64, f64), lane: &Lane| (sum + brings(lane), least.max(probes(lane)));
         let (sum, least) = open().fold((0.0, 0.0), add);

@@ -11,8 +11,8 @@ use crate::wire::PathReport;
 /// Round-trip times count for so long, by the specification of the paper's controller: a sliding window of 5 s.
 const DELAYS_FOR: Duration = Duration::from_secs(5);
 
-/// What came in so long alone may say that a path has become late: the long window hides for seconds that a queue has
-/// filled.
+/// The window in which delays alone may show that a path has become late: the long window hides a
+/// filled queue for seconds.
 const NEWEST_FOR: Duration = Duration::from_millis(500);
 
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +22,7 @@ struct DelaySample {
     variance: f64,
 }
 
-/// What is known of a path from what was sent on it.
+/// The measured delays of a path.
 #[derive(Debug, Default)]
 pub(crate) struct Track {
     delays: VecDeque<DelaySample>,
@@ -37,8 +37,8 @@ impl Track {
         }
     }
 
-    /// What is older than what counts is forgotten, whether anything came since or not: a path on which nothing was worth
-    /// sending would else stay as bad as it last was.
+    /// Forgets delays that are too old, whether newer ones came or not. Otherwise a path on which
+    /// nothing was worth sending would stay as bad as it last was.
     pub(crate) fn forget(&mut self, now: Timestamp) {
         while self.delays.front().is_some_and(|sample| now.since(sample.at) > DELAYS_FOR) {
             self.delays.pop_front();

@@ -1,4 +1,4 @@
-//! What stands in the DATAGRAM frames of a stream. The first byte says which kind it is.
+//! The DATAGRAM frames of a stream. The first byte is the kind.
 //!
 //! ```text
 //! SOURCE = 5 | flow, 8 bits | again, 1 | path, 7 | number, low 32 | left, 32 | least, 16 | body
@@ -14,10 +14,11 @@
 //! A piece leaves in parts where it was cut for larger datagrams than can leave now: its number and its length stand in
 //! its block already. All parts but the last have one length.
 //!
-//! All numbers are big-endian. Times are in µs, modulo 2³², by the clock of whoever sends the pieces: when the
-//! application sent the packet (`sent`), when this datagram left (`left`), when the newest left that has come on a path
-//! (`newest`). `least` is the shortest round trip that the sender knows of, in tenths of a millisecond. A report says for
-//! each path how long what came since the last took, in µs.
+//! All numbers are big-endian. Times are in µs, modulo 2³², by the clock of the sender of the
+//! pieces. `sent` is when the application sent the packet, `left` when this datagram left, `newest`
+//! when the newest left that has come on a path. `least` is the shortest round trip that the sender
+//! knows, in tenths of a millisecond. A report gives the mean delay on each path since the last
+//! report, and its deviation, in µs.
 
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 
@@ -31,25 +32,25 @@ pub(crate) const REPAIR: u8 = 6;
 pub(crate) const REPORT: u8 = 7;
 pub(crate) const PART: u8 = 8;
 
-/// What stands before the body of a piece.
+/// The length of the header of a piece.
 const SOURCE_HEAD: usize = 13;
 
-/// What stands before a part of the body of a piece.
+/// The length of the header of a part of a piece.
 const PART_HEAD: usize = SOURCE_HEAD + 2;
 
 /// The most parts of a piece: of the largest, in the smallest datagrams that QUIC has.
 const PARTS_MAX: usize = 64;
 
-/// What stands before the symbol of a repair.
+/// The length of the header of a repair.
 const REPAIR_HEAD: usize = 16;
 
-/// What stands before the data in a body.
+/// The length of the header of a body.
 const BODY_HEAD: usize = 7;
 
 /// The length of a body before it in a symbol.
 const LENGTH: usize = 2;
 
-/// What a datagram has beside data, at most: symbols have an even length.
+/// The largest overhead of a datagram beside data: symbols have an even length.
 pub(crate) const OVERHEAD: usize = REPAIR_HEAD + LENGTH + BODY_HEAD + 1;
 
 /// No report names more paths.
@@ -80,7 +81,7 @@ pub enum Malformed {
     /// Its piece has no such part.
     #[error("part {index} of {total} cannot be")]
     PieceFragment {
-        /// Which part it is.
+        /// The index of the part.
         index: u8,
         /// How many there are.
         total: u8,
@@ -90,7 +91,7 @@ pub enum Malformed {
     Block {
         /// How many pieces the block has.
         pieces: u8,
-        /// Which repair it is.
+        /// The index of the repair symbol.
         index: u8,
         /// How many there are.
         total: u8,
@@ -102,12 +103,12 @@ pub fn is_stream(kind: u8) -> bool {
     (SOURCE..=PART).contains(&kind)
 }
 
-/// What a datagram calls a path.
+/// The label of a path in a datagram.
 pub(crate) fn label(path: PathId) -> u8 {
     path.get() as u8 & !AGAIN
 }
 
-/// What a datagram says of its own way.
+/// The path and times in a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Way {
     pub(crate) flow: FlowId,
@@ -143,7 +144,7 @@ pub(crate) enum Datagram {
     Report(Report),
 }
 
-/// Which part of a piece.
+/// A part of a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PieceFragment {
     pub(crate) index: u8,
@@ -161,14 +162,14 @@ impl PieceFragment {
         u8::try_from(total).ok().filter(|total| usize::from(*total) <= PARTS_MAX)
     }
 
-    /// What it has of a body.
+    /// Its part of a body.
     fn of(self, body: &Bytes) -> Bytes {
         let length = body.len().div_ceil(self.total.into());
         let begins = (usize::from(self.index) * length).min(body.len());
         body.slice(begins..(begins + length).min(body.len()))
     }
 
-    /// What carries it.
+    /// Its datagram.
     pub(crate) fn datagram(self, way: Way, number: u32, body: Bytes) -> Datagram {
         match self.total {
             1 => Datagram::Source { way, number, body },
@@ -194,7 +195,7 @@ impl Repair {
     }
 }
 
-/// What came on a path since the last report.
+/// The arrivals on a path since the last report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PathReport {
     pub(crate) path: u8,
@@ -205,7 +206,7 @@ pub(crate) struct PathReport {
     pub(crate) deviation: u32,
 }
 
-/// What a receiver says to the sender.
+/// The report of a receiver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     /// Rises with every report.

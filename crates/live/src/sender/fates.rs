@@ -1,4 +1,4 @@
-//! What became of what was sent.
+//! The fates of sent packets.
 
 use fairpath_core::{PathId, Timestamp};
 
@@ -77,8 +77,8 @@ impl Sender {
         }
     }
 
-    /// Of what a path has not answered in time a copy leaves elsewhere, where it can be in time: it may be lost, or
-    /// stand in a queue that was not there before, and neither is known before another round trip has passed.
+    /// Sends a copy of overdue packets of a path elsewhere, if it can be in time. They may be lost,
+    /// or stand in a new queue; neither is known before another round trip has passed.
     pub(super) fn leave_overdue(&mut self, now: Timestamp) {
         let overdue = |(path, lane): (&PathId, &Lane)| {
             let until = Timestamp::ZERO + now.since(Timestamp::ZERO).checked_sub(lane.patience())?;

@@ -1,4 +1,4 @@
-//! What leaves next, and on which path.
+//! The next datagram to leave, and its path.
 
 use core::time::Duration;
 
@@ -86,7 +86,7 @@ impl Sender {
 
     fn next_copy(&mut self, may_send: &impl Fn(PathId) -> bool, now: Timestamp) -> Option<Outgoing> {
         while let Some((piece, to, since)) = self.copies.front().copied() {
-            // What measures a path does so however old it is.
+            // Copies that measure a path do so at any age.
             let is_worth = |due: &Due| !matches!(to, To::Other(_)) || due.left >= half(due.deadline);
             let Some(due) = self.waiting(piece, now, Some(since), now).filter(is_worth) else {
                 self.copies.pop_front();
@@ -123,7 +123,7 @@ impl Sender {
 
     fn next_new(&mut self, may_send: &impl Fn(PathId) -> bool, now: Timestamp) -> Option<Outgoing> {
         while let Some((piece, bytes)) = self.new.front().copied() {
-            // What no path brings in time any more only keeps back what follows.
+            // Data that no path brings in time any more only delays the rest.
             let arrives = now + self.spread.quickest(now).unwrap_or_default();
             let Some(due) = self.waiting(piece, arrives, None, now) else {
                 self.new.pop_front();
@@ -154,8 +154,8 @@ impl Sender {
         None
     }
 
-    /// New data leaves on a path, and a copy of it on one that is to be measured: where a silent path has what no other
-    /// brings in time, other silent ones are asked all the same.
+    /// Sends new data on a path, and a copy of it on one that is to be measured. If the chosen path
+    /// is silent, because no other brings the data in time, other silent paths are still probed.
     fn new_on(
         &mut self,
         piece: PieceId,
@@ -172,7 +172,8 @@ impl Sender {
     }
 
     fn next_repair(&mut self, may_send: &impl Fn(PathId) -> bool, now: Timestamp) -> Option<Outgoing> {
-        // What cannot leave whole is worth less than its parts would cost: what is lost is sent again.
+        // A repair that cannot leave whole is dropped: its parts would cost more than they are
+        // worth, and losses are sent again.
         let fits = |repair: &Repair| repair.length() <= self.room;
         while self.repair.front().is_some_and(|(_, stale, _, repair)| *stale <= now || !fits(repair)) {
             self.repair.pop_front();
@@ -268,7 +269,7 @@ mod tests {
             sender.copies = [((FlowId(0), 0), to, begun)].into();
             sender.next_copy(&|_| true, begun + Duration::from_millis(waited)).map(|outgoing| outgoing.path)
         };
-        // Of 300 ms.
+        // Half of the deadline of 300 ms.
         assert!([149, 151].map(|waited| leaves(To::Other(paths[0]), waited)) == [Some(paths[1]), None]);
         assert_eq!([149, 151, 299].map(|waited| leaves(To::Only(paths[1]), waited)), [Some(paths[1]); 3]);
     }
@@ -288,7 +289,7 @@ mod tests {
             }
             sender.next_new(&|path| has_room || path == paths[0], now).map(|outgoing| outgoing.path)
         };
-        // Of 300 ms. The one that is heard takes 150.
+        // The deadline is 300 ms, and the alive path takes 150 ms.
         assert_eq!([60, 160, 270].map(|waited| leaves(waited, true)), [Some(paths[1]), Some(paths[0]), Some(paths[0])]);
         assert_eq!(leaves(290, true), None, "no path brings it in time");
         assert_eq!(

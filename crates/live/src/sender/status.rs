@@ -1,4 +1,4 @@
-//! What a sender has done, in numbers.
+//! The statistics of a sender.
 
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,14 +9,14 @@ use crate::counts::Counts;
 use crate::lane::Lane;
 use crate::retained::PieceId;
 
-/// What one path does for a stream.
+/// The share of one path in a stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PathStatus {
     /// The path.
     pub path: PathId,
-    /// What it may carry, in time and in fairness to others.
+    /// The rate that it may carry, in time and in fairness to others.
     pub rate: Bitrate,
-    /// What was sent on it so far, repair and copies included.
+    /// The bytes sent on it so far, repair and copies included.
     pub sent: ByteCount,
     /// How long packets take there, one way; `None` before the first report.
     pub delay: Option<Duration>,
@@ -50,9 +50,9 @@ impl PathStatus {
 pub struct Status {
     /// How long a packet may take.
     pub deadline: Duration,
-    /// What each path does.
+    /// The state of each path.
     pub paths: Vec<PathStatus>,
-    /// What an encoder may send.
+    /// The budget of an encoder.
     pub budget: Bitrate,
     /// The deviation of the budget of the last half minute, in parts of its mean.
     pub budget_variation: f64,
@@ -71,11 +71,11 @@ pub struct Status {
     pub again: u64,
     /// Pieces that were never sent because no path took them before their deadline.
     pub dropped: u64,
-    /// What the peer has counted; `None` before its first report.
+    /// The peer's counts; `None` before its first report.
     pub peer: Option<Counts>,
 }
 
-/// What is counted on the way.
+/// Running counts.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     pub(super) packets: u64,
@@ -93,7 +93,8 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// So many bytes leave; those that only measure a path take nothing from what others carry.
+    /// Counts the bytes of a leaving datagram. Copies that only measure a path take nothing from
+    /// others, and are not counted as overhead.
     pub(super) fn on_leaving(&mut self, path: PathId, bytes: usize, is_new: bool, is_counted: bool) {
         *self.sent.entry(path).or_default() += bytes as u64;
         self.all += if is_counted { bytes as f64 } else { 0.0 };
@@ -109,7 +110,7 @@ impl Tally {
         if self.all > 0.0 { 1.0 - self.new / self.all } else { 0.0 }
     }
 
-    /// What was sent counts less: by half in two seconds of tenths.
+    /// Reduces the weight of past data: to half in two seconds of tenths.
     pub(super) fn fade(&mut self) {
         (self.new, self.all) = (0.966 * self.new, 0.966 * self.all);
     }

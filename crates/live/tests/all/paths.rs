@@ -46,7 +46,7 @@ fn steady_playout_keeps_the_gaps() {
     let delays: Vec<Duration> =
         world.played.iter().zip(&world.queued).map(|(played, queued)| played.at.since(queued.0)).skip(250).collect();
     let (least, most) = (delays.iter().min().unwrap(), delays.iter().max().unwrap());
-    // Of 60 ms at random, the least that was seen is 1 ms at most.
+    // At 60 ms of random jitter the least delay seen is within 1 ms of the true one.
     assert!(*most <= DEADLINE + ms(1) && *most - *least <= ms(1), "from {least:?} to {most:?}");
 }
 
@@ -85,8 +85,9 @@ fn losses_of_a_fiftieth_are_made_up_for() {
     }
 }
 
-/// A loss is known after 45 ms and mended twice before the deadline, so of what is lost next to nothing needs repair; at
-/// 20 packets in a second a block has one or two, and repair would be most of what is sent.
+/// A loss is known after 45 ms and can be repaired twice before the deadline, so almost nothing
+/// needs repair symbols. At 20 packets per second a block has one or two, and repair would be most
+/// of the traffic.
 #[test]
 fn what_is_mended_by_sending_again_needs_no_repair() {
     let mut world = World::new(config(), vec![Link::new(10, 0.1)], 13);
@@ -130,7 +131,8 @@ fn a_path_that_falls_silent_is_left_in_a_fraction_of_a_second_and_nothing_is_los
     assert!(world.share() > 0.999, "{}: {:?}", world.share(), world.receiver.counts());
 }
 
-/// What waits is old when it leaves: as a copy it would be worth nothing, but it measures a path as well as any.
+/// Queued data is old when it leaves. As a copy it would be worth nothing, but it measures a path
+/// as well as any.
 #[test]
 fn a_silent_path_is_asked_though_the_other_one_cannot_carry_the_stream() {
     let mut world = World::new(config(), vec![Link::new(20, 0.0), Link::new(100, 0.0)], 13);

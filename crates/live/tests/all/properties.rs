@@ -1,4 +1,4 @@
-//! What holds whatever the network does.
+//! The properties that hold whatever the network does.
 
 use core::time::Duration;
 
@@ -64,11 +64,12 @@ fn silent_though_it_works(
     let config = Config { deadline: Duration::from_millis(deadline_ms), ..Config::default() };
     let mut world = World::new(config, delays.iter().map(|delay| Link::new(*delay, 0.0)).collect(), seed);
     let gap = Duration::from_micros(1_316_000 / kilobytes_per_second);
-    // Which paths were heard of in this time: one that carries a copy now and then is silent again where that is late.
+    // The paths that were alive in this time. One that carries a copy now and then is silent again
+    // if that is late.
     let picture = |world: &mut World, time: Duration| {
         let (end, mut heard) = (world.now + time, vec![false; delays.len()]);
         while world.now < end {
-            // What the paths do not take is dropped there: more than fits is not taken at all.
+            // The sender refuses packets beyond what the paths take.
             let _ = world.sender.queue(FlowId(0), &[0; 1_316], false, 1_200, world.now);
             let next = world.now + gap;
             while world.now < next {
@@ -158,7 +159,7 @@ proptest! {
             .into_iter()
             .map(|(delay, jitter, loss)| Link { jitter: Duration::from_millis(jitter), ..Link::new(delay, loss) })
             .collect();
-        // What the clock may be off by: half a round trip less the shortest delay of what has come.
+        // The largest error of the clock: half a round trip less the shortest delay so far.
         let error = links.iter().map(|link| link.delay + link.jitter).max().unwrap();
         let mut world = World::new(config, links, seed);
         for at in 0..400_u64 {

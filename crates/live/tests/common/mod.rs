@@ -19,7 +19,7 @@ pub(crate) struct Link {
     pub(crate) jitter: Duration,
     pub(crate) loss: f64,
     pub(crate) up: bool,
-    /// What is said of it.
+    /// Its terms.
     pub(crate) terms: PathTerms,
 }
 
@@ -43,7 +43,7 @@ enum Event {
     Lost(PathId, u64),
 }
 
-/// What was handed out.
+/// A packet that was handed out.
 #[derive(Clone, Debug)]
 pub(crate) struct Played {
     pub(crate) at: Timestamp,
@@ -61,13 +61,13 @@ pub(crate) struct World {
     /// How large a datagram may be.
     pub(crate) room: usize,
     pub(crate) played: Vec<Played>,
-    /// What is left for each path, of packets that were made.
+    /// The number of datagrams made for each path.
     pub(crate) sent_on: Vec<u64>,
     events: BTreeMap<(Timestamp, u64), Event>,
     order: u64,
     numbers: u64,
     luck: ChaCha8Rng,
-    /// What each packet of the application held, and when it was queued.
+    /// Each packet of the application, and when it was queued.
     pub(crate) queued: Vec<(Timestamp, FlowId, Bytes)>,
     pub(crate) lost_cargo: Vec<Cargo>,
 }
@@ -103,7 +103,7 @@ impl World {
         }
     }
 
-    /// What the receiver's clock shows.
+    /// The receiver's clock.
     pub(crate) fn there(&self) -> Timestamp {
         self.now + Duration::from_secs(1_000)
     }
@@ -219,7 +219,7 @@ impl World {
         self.step();
     }
 
-    /// So many packets, one each `gap`.
+    /// Queues this many packets, one each `gap`.
     pub(crate) fn stream(&mut self, packets: u64, length: usize, gap: Duration) {
         for _ in 0..packets {
             self.queue(FlowId(0), length, false);
