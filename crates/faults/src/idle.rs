@@ -9,7 +9,7 @@ const IDLE_MAX: Duration = Duration::from_secs(2);
 /// How often an end is looked at.
 const PERIOD: Duration = Duration::from_millis(50);
 
-/// What was seen of one end.
+/// Observations of one end.
 #[derive(Debug, Default)]
 pub(crate) struct Idle {
     looked_at: Option<Instant>,

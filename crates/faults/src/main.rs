@@ -41,7 +41,7 @@ struct Arguments {
     files: bool,
 }
 
-/// What a seed stands for.
+/// A run that a seed stands for.
 trait Run: Sync + std::fmt::Display {
     fn of(seed: u64, cryptography: Cryptography) -> Self;
     fn run(&self, teller: Option<Teller>) -> Result<Outcome, Failure>;

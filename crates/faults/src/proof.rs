@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 
 use fairpath_quic_sim::Side;
 
-/// What handshakes, challenges and signs of life may measure, in bytes of UDP payload [RFC9000 §8.2.1, §14.1].
+/// The largest handshake, challenge or sign of life, in bytes of UDP payload [RFC9000 §8.2.1,
+/// §14.1].
 pub(crate) const PROBE_MAX: usize = 1_200;
 
 /// By how much more than it gets an end may send to an address that is not proved.
@@ -23,7 +24,7 @@ const AMPLIFICATION: usize = 3;
 /// for some 20 ms (`quic-sim`'s hosts that are late).
 const QUESTIONS_APART: Duration = Duration::from_millis(900);
 
-/// What is known of an address, in one direction.
+/// The bytes exchanged with an address, and whether it is proved.
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
     came: usize,
@@ -36,7 +37,7 @@ struct Known {
     is_proved: bool,
 }
 
-/// What one end may know of the addresses that it sends to.
+/// The proofs that one end has of the addresses it sends to.
 #[derive(Debug)]
 pub(crate) struct Proofs {
     side: Side,

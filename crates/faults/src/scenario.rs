@@ -31,14 +31,15 @@ const BYTES: u64 = 1_000_000;
 /// longest between challenges, and round trips.
 const REOPENED: Duration = Duration::from_secs(14);
 
-/// So much arrives on a path that carries data, and not on one that only gives signs of life.
+/// A path that carries data receives more than this; one with signs of life only receives less.
 const CARRIED: ByteCount = ByteCount::new(30_000);
 
 /// A handshake takes no longer where nothing is lost.
 const CONNECTED: Duration = Duration::from_secs(5);
 
-/// A connection is there again at most so much after the last fault: both ends find that the old one is dead, which
-/// takes them the idle timeout and a keep-alive, a handshake that had begun meanwhile is given up, and one succeeds.
+/// How long after the last fault a connection is there again. Both ends find that the old one is
+/// dead, which takes the idle timeout and a keep-alive. A handshake that had begun meanwhile is
+/// given up, and another one succeeds.
 const REDIALLED: Duration = IDLE_TIMEOUT.saturating_add(Duration::from_secs(3 + 4)).saturating_add(CONNECTED);
 
 /// How a connection may end of which one end is gone or could not be reached for long.
@@ -47,7 +48,7 @@ const CLEAR: [&str; 3] = ["timed out", "reset by peer", "not made in time"];
 /// The faults of hosts are numbered from here on, beyond all those of wires.
 const WHOLE_OF_HOSTS: usize = 100;
 
-/// What goes wrong, or is mended, on one wire or at one end.
+/// A fault, or its repair, on one wire or at one end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fault {
     /// The direction to the server is cut (false) or mended.
@@ -78,7 +79,7 @@ pub enum Fault {
     Jump(Side, Duration),
     /// A process ends without a word, and another begins; a client with sockets of its own, or on the same ports.
     Restart {
-        /// Which one.
+        /// The side that restarts.
         side: Side,
         /// Whether it has the ports of the one before.
         keeps_ports: bool,
@@ -97,20 +98,20 @@ pub struct Scheduled {
     pub at: Duration,
     /// What.
     pub fault: Fault,
-    /// Which fault this mends or is part of: faults are dropped as wholes.
+    /// The fault that this one mends or is part of: faults are dropped as wholes.
     pub whole: usize,
 }
 
-/// What a seed stands for.
+/// A scenario that a seed stands for.
 #[derive(Clone, Debug)]
 pub struct Scenario {
     /// The seed.
     pub seed: u64,
     /// The wires.
     pub wires: Vec<Wire>,
-    /// What the client sends of bulk, in bytes.
+    /// The bulk data that the client sends, in bytes.
     pub client_sends: u64,
-    /// What the server does.
+    /// The bulk data that the server sends, in bytes.
     pub server_sends: u64,
     /// Whether both ends send a message now and then.
     pub messages: bool,
@@ -118,17 +119,17 @@ pub struct Scenario {
     pub host: Host,
     /// The share of packets that are lost before the connection is made.
     pub handshake_loss: f64,
-    /// What protects packets.
+    /// The protection of packets.
     pub cryptography: Cryptography,
     /// The clocks of the hosts of client and server.
     pub clocks: [Skew; 2],
     /// Streams beside that.
     pub streams: Option<Plan>,
-    /// What happens, in order.
+    /// The faults, in order.
     pub faults: Vec<Scheduled>,
 }
 
-/// What came of a scenario.
+/// The outcome of a scenario.
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome {
     /// A digest of every datagram that left: when, on which end, and what.
@@ -141,7 +142,7 @@ pub struct Outcome {
     pub had_to_live: bool,
 }
 
-/// What may not be.
+/// A violated invariant or expectation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure(pub String);
 
@@ -166,7 +167,7 @@ impl Scenario {
         let messages = luck.random();
         let host = if luck.random() { Host::Late } else { Host::Prompt };
         let handshake_loss = if luck.random_bool(0.2) { 0.2 } else { 0.0 };
-        // What follows was added when seeds had a meaning already. They keep it, by a stream of its own.
+        // Draws added later use a stream of their own, so that older seeds keep their meaning.
         luck.set_stream(1);
         luck.set_word_pos(0);
         let host = if luck.random_bool(0.25) { Host::Uneven } else { host };
@@ -422,7 +423,7 @@ impl Scenario {
         if !world.run_until(REOPENED, all) {
             return Err(Failure(format!("not all paths carry data again: {}", world.state())));
         }
-        // What a person is told of the paths is so, at both ends.
+        // The displayed state of the paths must be correct at both ends.
         let World { client, server, .. } = world;
         match client.told_wrongly().or_else(|| server.told_wrongly()) {
             Some(wrong) => Err(Failure(format!("{wrong}: {}", world.state()))),

@@ -1,9 +1,9 @@
-//! What happened: as a digest of what left, and in words for who wants to read it.
+//! The trace of a run: a digest of the datagrams that left, and lines for readers.
 
 use std::fmt::Display;
 use std::time::Duration;
 
-/// So much is hashed at once: BLAKE3 is several times as fast on long inputs as on single datagrams.
+/// The bytes hashed at once: BLAKE3 is several times as fast on long inputs as on single datagrams.
 const BATCH: usize = 64 << 10;
 
 /// Takes what happened, line by line.
@@ -18,7 +18,7 @@ pub(crate) struct Trace {
     waiting: Vec<u8>,
     packets: u64,
     teller: Option<Teller>,
-    /// What was said last of how everything stands.
+    /// The last line about the state.
     state: String,
 }
 

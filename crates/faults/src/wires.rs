@@ -12,27 +12,27 @@ use fairpath_quic_core::Interface;
 use fairpath_quic_core::pairs::Pair;
 use fairpath_quic_sim::Side;
 
-/// What happens to packets of a wire beside its queue, in both directions.
+/// The impairments of a wire beside its queue, in both directions.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Impair {
     /// The share that is lost.
     pub loss: f64,
-    /// What every packet takes longer, one way.
+    /// The extra delay of every packet, one way.
     pub delay: Duration,
     /// The largest UDP payload that passes.
     pub mtu: Option<ByteCount>,
-    /// What befalls those that pass.
+    /// The impairments of packets that pass.
     pub passing: Impairments,
 }
 
 /// A wire between the ends, the same in both directions.
 #[derive(Clone, Copy, Debug)]
 pub struct Wire {
-    /// What it carries in a second.
+    /// Its rate.
     pub rate: Bitrate,
     /// How long a packet takes, one way.
     pub delay: Duration,
-    /// What its queue holds.
+    /// The size of its queue.
     pub queue: ByteCount,
     /// The share of packets that are lost at random, in each direction, until the wire is mended.
     pub loss: f64,
@@ -78,7 +78,7 @@ pub(crate) struct Way {
     pub(crate) outside: SocketAddr,
     /// Where the server saw the client before, which still reaches it.
     lingering: Option<SocketAddr>,
-    /// What every packet takes, one way, where nothing is wrong with the wire.
+    /// The one-way delay of the wire without impairments.
     delay: Duration,
     impair: Impair,
     /// Whether the server's address, and not only the client's, says that it is this way.
@@ -120,7 +120,7 @@ impl Way {
         match side {
             Side::Client if self.is_port => self.server == to && from.is_none_or(|ip| self.client.ip() == ip),
             Side::Client => from.map_or(self.server == to, |ip| self.client.ip() == ip),
-            // Who sends to an address that is no longer the client's outside reaches nobody.
+            // Packets to an address that is no longer the client's outside address reach nobody.
             Side::Server => {
                 let leads_back = self.outside == to || self.lingering == Some(to);
                 leads_back && from.is_none_or(|ip| self.server.ip() == ip)
@@ -199,7 +199,7 @@ impl Wires {
 
     pub(crate) fn send(&mut self, way: usize, side: Side, parcel: Parcel, now: Timestamp) {
         let size = parcel.datagram.size();
-        // What a filter or a queue refuses is lost.
+        // Packets that a filter or a queue refuses are lost.
         let _ = self.network.send(now, self.ways[way].route(side), parcel, size);
     }
 

@@ -19,7 +19,7 @@ use fairpath_quic_sim::{Clock, Skew};
 use fairpath_quic_sim::{Cryptography, Pinned, identity};
 use fairpath_quic_sim::{End, Leaving, Process};
 
-/// So many packets an eavesdropper keeps.
+/// How many packets an eavesdropper keeps.
 const SEEN_MAX: usize = 8;
 
 /// How long a client gives a handshake before it begins another, on the next wire, as `quic` does.
@@ -34,9 +34,9 @@ struct Machine {
     stalled_until: Instant,
     /// Until when it sleeps: what comes is lost.
     asleep_until: Instant,
-    /// What has come while it stood still.
+    /// Datagrams that came while it stood still.
     unread: Vec<Parcel>,
-    /// What its end may know of addresses.
+    /// Its proofs of addresses.
     proofs: Proofs,
     /// For each wire, when the end last sent data on it, and not only signs of life.
     data_at: Vec<Option<Instant>>,
@@ -47,7 +47,7 @@ struct Machine {
 /// Two ends and the wires between them.
 pub struct World {
     start: Instant,
-    /// What time it is.
+    /// The current time.
     pub now: Instant,
     wires: Wires,
     /// The end that connects.
@@ -66,7 +66,7 @@ pub struct World {
     luck: ChaCha8Rng,
     /// Somebody who sees the first way keeps a packet now and then.
     seen: Vec<Parcel>,
-    /// What an end sent where it may not.
+    /// A datagram that an end sent where it may not.
     astray: Option<String>,
     trace: Trace,
     identity: Identity,
@@ -88,8 +88,8 @@ impl World {
 
     /// The same with the cryptography that is named.
     ///
-    /// `FAIRPATH_SEED_SHIFT` in the environment, a whole number, is added to the seed, so that what is written for one
-    /// seed can be seen with others: a test may owe it to its seed that it passes.
+    /// `FAIRPATH_SEED_SHIFT` in the environment, a whole number, is added to the seed. It shows
+    /// whether a test passes only thanks to its seed.
     ///
     /// # Panics
     ///
@@ -223,7 +223,7 @@ impl World {
             let of_server = of_server.map(|at| at.max(server.stalled_until));
             let redial = self.redial_at();
             let next = [arrival, of_client, of_server, redial].into_iter().flatten().min();
-            // What is due at this very moment is done in the next step: time never goes backwards.
+            // Anything due at this moment is done in the next step: time never goes backwards.
             match next.map(|at| at.max(self.now)).filter(|at| *at <= end) {
                 Some(next) => self.now = next,
                 None => {
@@ -389,7 +389,7 @@ impl World {
         self.trace.packets()
     }
 
-    /// What went wrong that may never go wrong, if anything.
+    /// The first violation of an invariant, if there is one.
     pub fn violation(&self) -> Option<String> {
         let of = |name: &str, end: &End| end.violation.as_ref().map(|what| format!("at the {name}: {what}"));
         of("client", &self.client).or_else(|| of("server", &self.server)).or_else(|| self.astray.clone())
@@ -418,14 +418,14 @@ impl World {
     }
 }
 
-/// What may happen.
+/// Events.
 impl World {
-    /// What happens to the packets of a wire from now on.
+    /// Sets the impairments of a wire from now on.
     pub fn set_impair(&mut self, way: usize, impair: Impair) {
         self.wires.set_impair(way, impair, self.at());
     }
 
-    /// What happens to them at present.
+    /// The current impairments of a wire.
     pub fn impair(&self, way: usize) -> Impair {
         self.wires.impair(way)
     }
@@ -451,7 +451,7 @@ impl World {
         self.wires.set_up(way, Side::Server, up, self.at());
     }
 
-    /// What a wire carries in a second from now on, from the server to the client.
+    /// Sets the rate of a wire from the server to the client from now on.
     pub fn set_rate_back(&mut self, way: usize, rate: Bitrate) {
         self.wires.set_rate(way, Side::Server, rate, self.at());
     }

@@ -71,7 +71,7 @@ fn emulator(wires: &[Wire], to: SocketAddr, seed: u64) -> Emulator {
     builder.start().expect("an emulation")
 }
 
-/// What real sockets bring over the same wires, in Mbit/s.
+/// The rate of real sockets over the same wires, in Mbit/s.
 async fn emulated(wires: Vec<Wire>, seed: u64) -> f64 {
     let ends = Ends::over(&wires, seed).await;
     let sender = ends.client.clone();
@@ -100,7 +100,7 @@ async fn emulated(wires: Vec<Wire>, seed: u64) -> f64 {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_simulator_the_core_in_virtual_time_and_emulated_links_agree() {
-    // What needs the processor comes first: the emulations are not to wait for it.
+    // Simulations use the processor and run first, so that the emulations do not wait for it.
     let models: Vec<_> = networks()
         .into_iter()
         .map(|(name, wires)| (name, simulated(as_scenario(&wires), WINDOW), stacked(&wires, 1, WINDOW), wires))

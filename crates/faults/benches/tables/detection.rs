@@ -1,6 +1,7 @@
-//! What the engine says of two paths over the real stack in virtual time, on networks that are drawn as those of the
-//! lab's `tr/grid` are: recall, precision, the time together where paths share and where they do not, false verdicts and
-//! the time to the first correct one.
+//! The detection table: the engine's verdicts on two paths, over the real stack in virtual time.
+//!
+//! The networks are drawn as in the lab's `tr/grid`. The measures are recall, precision, the time
+//! together on shared and on separate paths, false verdicts, and the time to the first correct one.
 
 use std::time::Duration;
 
@@ -21,7 +22,7 @@ const BEGIN: Duration = Duration::from_secs(5);
 /// For how long it is watched.
 const TIME: Duration = Duration::from_secs(120);
 
-/// What a transfer of light load carries, in bytes.
+/// The size of a transfer of light load, in bytes.
 const SHORT: u64 = 100_000;
 
 /// Greedy flows on a bottleneck. With none there are transfers of [`SHORT`] that offer 0.3 of it, and the connection
@@ -50,7 +51,7 @@ impl Draw {
     }
 }
 
-/// What a network is like; the rest is drawn from the seed.
+/// The factors of a network; the rest is drawn from the seed.
 #[derive(Clone, Copy, Debug)]
 struct Factors {
     seed: u64,
@@ -81,7 +82,7 @@ struct Transfers {
     next: f64,
 }
 
-/// What came of a network.
+/// The outcome of a network.
 #[derive(Clone, Copy, Debug)]
 struct Got {
     factors: Factors,
@@ -192,7 +193,7 @@ fn mean(values: &[f64]) -> (f64, f64) {
     (mean, 1.96 * (variance / count).sqrt())
 }
 
-/// What the engine said over networks.
+/// The engine's verdicts over all networks.
 #[derive(Debug)]
 struct Summary {
     runs: usize,

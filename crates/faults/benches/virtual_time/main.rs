@@ -33,7 +33,7 @@ fn cpu_time() -> Option<Duration> {
     Some(Duration::from_nanos(text.split_whitespace().next()?.parse().ok()?))
 }
 
-/// What runs.
+/// The stack under test.
 #[derive(Clone, Copy)]
 enum Runner {
     Fairpath,

@@ -25,7 +25,7 @@ const WINDOW: u32 = 500_000;
 struct End {
     endpoint: Endpoint,
     connection: Option<(ConnectionHandle, Connection)>,
-    /// What is on its way to it, and when it arrives.
+    /// Datagrams on their way to it, with their times of arrival.
     coming: VecDeque<(Instant, BytesMut)>,
     /// When the last of what it has sent has left.
     free_at: Instant,

@@ -1,4 +1,4 @@
-//! What the processes do: what `fairpath send` and `fairpath recv` do with the product, without the terminal.
+//! The processes: `fairpath send` and `fairpath recv` without the terminal.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -38,7 +38,7 @@ impl Connections {
         self.1.load(Ordering::Relaxed)
     }
 
-    /// What is held beyond what the windows allow, if anything.
+    /// Held data beyond what the windows allow, if there is any.
     pub(super) fn excess(&self) -> Option<HeldData> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|one| one.held().is_some());
@@ -55,7 +55,7 @@ pub(super) enum Unsent {
     Send(SendError),
 }
 
-/// What a sender is started with.
+/// The parameters of a sender.
 #[derive(Debug)]
 pub(super) struct Sending {
     pub(super) machine: Machine,
@@ -98,14 +98,14 @@ pub(super) async fn send(sending: Sending) -> Result<Sent, Unsent> {
     sent.map_err(Unsent::Send)
 }
 
-/// What a receiver is started with.
+/// The parameters of a receiver.
 #[derive(Debug)]
 pub(super) struct Receiving {
     pub(super) machine: Machine,
     pub(super) identity: Identity,
     pub(super) directory: PathBuf,
     pub(super) connections: Connections,
-    /// What has been received so far, for who looks on.
+    /// The files received so far, for observers.
     pub(super) received: Arc<Mutex<Vec<Received>>>,
     /// It lies, where it is to.
     pub(super) lie: Option<Lie>,

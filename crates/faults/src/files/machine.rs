@@ -15,13 +15,15 @@ use tokio::time::Instant;
 
 use fairpath_quic_sim::{Cryptography, Pinned};
 
-/// What waits in a socket at most, in bytes, as much as the product asks the kernel for. What comes beyond is lost.
+/// The size of a socket's buffer in bytes, as the product requests it from the kernel. Datagrams
+/// beyond it are lost.
 const SOCKET_MAX: usize = 4 << 20;
 
 /// Sockets that may have any port get one from here on.
 const FIRST_PORT: u16 = 10_000;
 
-/// So many datagrams no machine sends in a step: who does would send for ever, and no time would pass.
+/// More datagrams than a machine sends in a step. One that does would send for ever, and no time
+/// would pass.
 const FLOOD: usize = 100_000;
 
 /// A datagram that has left a machine.
@@ -175,7 +177,7 @@ impl SimulatedSocket for Socket {
             return Poll::Pending;
         };
         inbox.bytes -= contents.len();
-        // What does not fit is cut off, as the kernel does.
+        // The rest of a datagram that does not fit is cut off, as in the kernel.
         let length = contents.len().min(buffer.len());
         buffer[..length].copy_from_slice(&contents[..length]);
         Poll::Ready(Ok((length, from)))

@@ -45,7 +45,7 @@ impl Translator {
         }
     }
 
-    /// What lingered is forgotten.
+    /// Removes the mappings that lingered.
     pub(super) fn mend(&mut self) {
         let out = &self.out;
         self.back.retain(|outside, inside| out.get(inside) == Some(outside));

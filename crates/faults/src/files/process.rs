@@ -76,7 +76,7 @@ impl<T: Send + 'static> Process<T> {
         self.offset.behind += time;
     }
 
-    /// What has left, and when in the world's time.
+    /// Takes the datagrams that have left, with their times in the world's time.
     pub(super) fn take_left(&self) -> impl Iterator<Item = (Duration, Left)> {
         let (start, offset) = (self.start, self.offset);
         let left = self.machine.take_left();
@@ -84,7 +84,7 @@ impl<T: Send + 'static> Process<T> {
         left.into_iter().map(move |left| (offset.world(left.at - start), left))
     }
 
-    /// What it has come to, once.
+    /// The result of the process, returned once.
     pub(super) fn take_end(&mut self) -> Option<T> {
         let main = self.main.take_if(|main| main.is_finished())?;
         match self.runtime.block_on(main) {

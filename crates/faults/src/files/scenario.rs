@@ -20,15 +20,16 @@ use crate::wires::Wire;
 use fairpath_quic_sim::Cryptography;
 use fairpath_quic_sim::Side;
 
-/// So long all links may be cut at once: twice as long as a connection lives, and more.
+/// The longest outage of all links: more than twice as long as a connection lives.
 const OUTAGE_MAX: Duration = Duration::from_secs(25);
 
 /// Faults beyond those of wires and hosts are numbered from here on.
 const WHOLE_OF_TRANSFERS: usize = 200;
 
-/// When a transfer goes on at the latest after the last fault. An end that does not know yet that its connection is
-/// dead finds out within the idle timeout and a probe; a sender that was started anew waits until the one before it is
-/// known to be silent, which may take that again; and the next of its tries begins 5 s after the last and takes 4.
+/// When a transfer goes on at the latest after the last fault. An end that does not know yet that
+/// its connection is dead finds out within the idle timeout and a probe. A restarted sender waits
+/// until the one before it is known to be silent, which may take that again. Its next try begins 5
+/// s after the last and takes 4.
 const GOES_ON: Duration =
     IDLE_TIMEOUT.saturating_mul(2).saturating_add(SILENCE).saturating_add(Duration::from_secs(20));
 
@@ -50,24 +51,24 @@ pub struct LiedTo {
     pub virtual_time: Duration,
 }
 
-/// What a seed stands for.
+/// A transfer that a seed stands for.
 #[derive(Clone, Debug)]
 pub struct Transfer {
     /// The seed.
     pub seed: u64,
     /// The wires.
     pub wires: Vec<Wire>,
-    /// What the files are drawn from.
+    /// The seed of the files.
     pub files: u64,
     /// How many bytes the large ones have, about.
     pub bytes: u64,
-    /// What protects packets.
+    /// The protection of packets.
     pub cryptography: Cryptography,
     /// Whether a sender that is started again has the number of the one before it, as in the program.
     pub is_same_sender: bool,
     /// When the sender tries another connection.
     pub resumption: Resumption,
-    /// What happens, in order.
+    /// The faults, in order.
     pub faults: Vec<Scheduled>,
 }
 
@@ -90,7 +91,7 @@ impl Transfer {
         for whole in WHOLE_OF_TRANSFERS..WHOLE_OF_TRANSFERS + luck.random_range(0..=2) {
             draw_of_transfer(&mut luck, whole, &mut faults);
         }
-        // What an eavesdropper does is tried without files.
+        // Eavesdroppers are tested without files.
         faults.retain(|scheduled| !matches!(scheduled.fault, Fault::Copy | Fault::Attack));
         hurry(&mut faults, (ByteCount::new(bytes) / rate(&wires)).mul_f64(1.3) + Duration::from_millis(500));
         faults.sort_by_key(|scheduled| scheduled.at);
@@ -108,7 +109,7 @@ impl Transfer {
         self.tree().len()
     }
 
-    /// What the files have together, in bytes.
+    /// The size of all files together, in bytes.
     pub fn size(&self) -> u64 {
         tree::bytes(&self.tree())
     }
@@ -219,7 +220,7 @@ impl Transfer {
     }
 }
 
-/// What all wires carry together.
+/// The rate of all wires together.
 fn rate(wires: &[Wire]) -> Bitrate {
     wires.iter().map(|wire| wire.rate).fold(Bitrate::ZERO, |sum, rate| sum + rate)
 }

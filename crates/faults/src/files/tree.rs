@@ -23,14 +23,14 @@ const NAMES: [&str; 8] = ["a", "b c", " x", "it's", "grüße", "e\u{301}", "日�
 /// Sizes at which something changes: nothing, what fits into a parcel, what fits into a record.
 const SIZES: [u64; 9] = [0, 1, 16_383, 16_384, 16_385, 65_535, 65_536, 65_537, 131_072];
 
-/// What stands under a name.
+/// A node of the tree, at one name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Node {
     /// A directory.
     Directory,
     /// A file.
     File {
-        /// What is in it.
+        /// Its content.
         content: Vec<u8>,
         /// When it was changed, in seconds since 1970.
         modified: u64,
@@ -88,7 +88,7 @@ fn file(luck: &mut ChaCha8Rng, size: u64) -> Node {
     Node::File { content, modified: luck.random_range(0..2_000_000_000), executable: luck.random_bool(0.1) }
 }
 
-/// What all files have together, in bytes.
+/// The size of all files together, in bytes.
 pub(super) fn bytes(tree: &Tree) -> u64 {
     let size = |node: &Node| if let Node::File { content, .. } = node { content.len() as u64 } else { 0 };
     tree.values().flatten().map(size).sum()
@@ -131,7 +131,7 @@ pub(super) fn rewrite(tree: &mut Tree, number: usize, below: &Path, luck: &mut C
     Ok(())
 }
 
-/// What is changed of a file on a disk that fails: a byte of each page.
+/// A failing disk changes one byte of each page of a file.
 const PAGE: usize = 4096;
 
 /// Changes a byte of each page of what the receiver has of a file that is not whole, if there is one.
@@ -184,12 +184,12 @@ fn names(below: &Path) -> io::Result<BTreeSet<String>> {
 /// Looks at what the receiver has.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
-    /// What was seen whole; nobody writes to it any more.
+    /// The files that were seen whole; nothing writes to them any more.
     whole: BTreeSet<String>,
 }
 
 impl Watch {
-    /// What stands under its name and is not as it was sent, if anything.
+    /// A file under its final name that differs from the one sent, if there is one.
     pub(super) fn unwhole(&mut self, expected: &Tree, below: &Path) -> Option<String> {
         let found = match names(below) {
             Ok(found) => found,
@@ -226,7 +226,8 @@ fn unlike(found: &Node, versions: &[Node]) -> String {
     format!("{} in place of {}", words(found), versions.iter().map(words).collect::<Vec<_>>().join(" or "))
 }
 
-/// What is wrong with what the receiver has at the end, where `left_out` was not sent; if anything is.
+/// A difference between the expected and the received tree at the end, if there is one; the names
+/// in `left_out` were not sent.
 pub(super) fn difference(expected: &Tree, left_out: &BTreeSet<String>, below: &Path) -> Option<String> {
     if let Some(wrong) = Watch::default().unwhole(expected, below) {
         return Some(wrong);
@@ -250,7 +251,7 @@ mod tests {
         (tree, disk)
     }
 
-    /// What is said at the end after a change, where nothing was left out.
+    /// The difference found after a change to the received tree, with nothing left out.
     fn after(change: impl FnOnce(&Path)) -> Option<String> {
         let (tree, disk) = received();
         let file = tree.iter().find(|(_, node)| matches!(&node[0], Node::File { content, .. } if content.len() > 1));

@@ -33,13 +33,13 @@ const STEP: Duration = Duration::from_millis(1);
 /// So often it is looked whether all is as it has to be.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Who started a sender in vain starts it again after so long.
+/// How long after a failed start a sender is started again.
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// A memory file system, where there is one.
 const MEMORY: &str = "/dev/shm";
 
-/// What a sender's process came to that sent what it had to.
+/// The result of a sender's process that sent all it had to.
 #[derive(Clone, Debug)]
 pub(super) enum Done {
     /// It sent everything.
@@ -64,9 +64,9 @@ pub(super) struct World {
     still_until: [Duration; 2],
     asleep_until: [Duration; 2],
     connections: [Connections; 2],
-    /// What each receiver's process has received.
+    /// The files received by each receiver's process.
     pub(super) received: Arc<Mutex<Vec<Received>>>,
-    /// What the sender came to, once it is done.
+    /// The sender's result, once it is done.
     pub(super) done: Option<Done>,
     /// The receiver's process has ended in success.
     is_received: bool,
@@ -76,7 +76,7 @@ pub(super) struct World {
     endings: Vec<String>,
     /// How the sender ended that a receiver lied to.
     first_end: Option<Result<Sent, Unsent>>,
-    /// What may never be.
+    /// The first violation of an invariant.
     violation: Option<String>,
     pub(super) tree: Tree,
     watch: Watch,
@@ -225,7 +225,7 @@ impl World {
             && left_out(&sent.skipped) == left_out(&received.skipped)
     }
 
-    /// What is not in place, as the end says that is known to have said anything.
+    /// The names that are not in place, as reported by the end that is known to have reported.
     pub(super) fn left_out(&self) -> BTreeSet<String> {
         match (&self.done, self.all_received().pop()) {
             (Some(Done::Sent(sent)), _) => self.names_of(&sent.skipped),
@@ -274,7 +274,7 @@ impl World {
             process.run_from(self.now, next);
             left.extend(process.take_left().map(|(at, one)| (at, Side::Server, one)));
         }
-        // Of what leaves at the same time the order stays.
+        // The sort is stable, so simultaneous datagrams keep their order.
         left.sort_by_key(|(at, ..)| *at);
         for (at, side, one) in left {
             self.leave(at.clamp(self.now, next), side, one);
@@ -394,12 +394,12 @@ impl World {
         format!("the sender {done:?}, the receiver {received:?}, senders that ended in vain [{endings}]")
     }
 
-    /// What is wrong at the end, if anything.
+    /// The difference at the end, if there is one.
     pub(super) fn difference(&self, left_out: &BTreeSet<String>) -> Option<String> {
         tree::difference(&self.tree, left_out, &self.to())
     }
 
-    /// What was received, process after process.
+    /// The files received, one entry for each process.
     fn all_received(&self) -> Vec<Received> {
         self.received.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -425,7 +425,7 @@ impl World {
     }
 }
 
-/// What may happen.
+/// Events.
 impl World {
     pub(super) fn set_impair(&mut self, way: usize, impair: Impair) {
         self.wires.set_impair(way, impair, self.at());

@@ -10,8 +10,9 @@ use rayon::prelude::*;
 use crate::models::{Window, as_scenario, simulated, stacked, wire};
 use crate::pairs::{pair, scenario};
 
-/// By how much two hosts may differ whose packets, headers and timers are not the same: QUIC has more of a datagram for
-/// itself than the 52 bytes of the simulator's, and paths that come one after the other.
+/// The largest difference between two hosts with different packets, headers and timers. QUIC's
+/// overhead in a datagram exceeds the 52 bytes of the simulator's, and its paths open one after the
+/// other.
 const AGREE: f64 = 0.10;
 
 /// After slow start.
@@ -53,11 +54,11 @@ fn spread(mbps: u64, jitter_ms: u64) -> Wire {
 
 /// Packets that overtake each other are not lost: the stack learns that as the simulator's hosts do.
 ///
-/// With 10 Mbit/s it has as much. noq's receiver takes a packet that more than 128 later ones have overtaken for one that
-/// came before, and drops it. At 50 Mbit/s 128 packets leave in 30 ms: with a jitter of 5 ms a packet in tens of
-/// thousands is as late, and with 20 ms a quarter are, and more come later than the stack may wait for them
-/// (`GIVEN_UP_AFTER` in quic-core says why). It has a twelfth of what the simulator has, and twice what it had with less
-/// patience.
+/// With 10 Mbit/s it has as much. noq's receiver takes a packet that more than 128 later ones have
+/// overtaken for a duplicate, and drops it. At 50 Mbit/s 128 packets leave in 30 ms. With a jitter
+/// of 5 ms one packet in tens of thousands is as late. With 20 ms a quarter are, and more come
+/// later than the stack may wait for them (`GIVEN_UP_AFTER` in quic-core says why). It has a
+/// twelfth of the simulator's rate, and twice its own rate with less patience.
 #[test]
 fn packets_that_are_late_cost_the_stack_no_more_than_the_simulator() {
     // Paths, the rate and the jitter of each, and what the stack has at least of what the simulator has.

@@ -11,7 +11,8 @@ const TICK: Duration = Duration::from_millis(5);
 /// For so long it does before anything is counted, and while something is.
 const TIME: Duration = Duration::from_secs(20);
 
-/// What arrived on all paths for each byte that the application took, while it took so many Mbit/s.
+/// The bytes that arrived on all paths for each byte that the application took, while it took
+/// `mbps`.
 fn arrived_for_each_byte(wires: &[Wire], mbps: u64, seed: u64) -> f64 {
     let mut world = World::protected_by(Cryptography::Null, wires, &EngineConfig::live(), seed).opened();
     world.server.appetite = 0;

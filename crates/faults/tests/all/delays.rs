@@ -46,7 +46,7 @@ fn delays_of_one_direction_outlive_every_step_of_a_clock() {
             // A queue of 100 ms that is filled and drained.
             assert!(most - least > Duration::from_millis(15), "{case}: from {least:?} to {most:?}");
             assert!(most < 2 * SECOND, "{case}: up to {most:?}");
-            // What is taken over from before is the delay of one packet, in a queue of 100 ms at most.
+            // The value carried over is the delay of one packet, in a queue of 100 ms at most.
             assert!(least.abs_diff(before_least) < Duration::from_millis(200), "{case}: {before_least:?}, {least:?}");
         }
     }

@@ -91,10 +91,12 @@ fn a_transfer_beside_a_stream_on_the_same_connection_stays_coupled() {
     assert!((0.67..=1.4).contains(&mean(&shares)), "{:.2} {shares:.2?}", mean(&shares));
 }
 
-/// A flow's part of the link are four packets, and the least windows of four paths are eight. To let a path have less than a
-/// datagram, and pace it, was tried: over this stack the paths had 1.55 of one of them then, in place of 1.14, though in the
-/// simulator less than before. With a single packet in flight nearly every loss waits for a probe timeout, whose packets no
-/// window holds back: that is likely why, and was not taken apart. That the paths share is said, not found.
+/// A flow's share of the link is four packets, and the least windows of four paths are eight.
+/// Windows below a datagram with pacing were tried. Over this stack the paths then had 1.55 of the
+/// single path's rate, in place of 1.14, although it was less than before in the simulator. The
+/// likely reason was not verified: with a single packet in flight nearly every loss waits for a
+/// probe timeout, whose packets no window holds back. The paths' shared bottleneck is configured,
+/// not detected.
 #[test]
 fn four_paths_among_many_flows_have_what_one_of_them_alone_has() {
     let cell = Cell { mbps: [5, 5], queue_ms: 50, rivals: 10, ..SHARED };
@@ -110,9 +112,9 @@ fn four_paths_among_many_flows_have_what_one_of_them_alone_has() {
     assert!((0.67..=1.35).contains(&ratio), "{ratio:.2} of {one:.3?}: {ours:.3?}");
 }
 
-/// What a start takes of a queue that another flow has filled, the queue keeps for it. In the simulator, where all paths
-/// open at once, two have 1.56 of one flow's share there (`fairpath lab run default/start`). What arrives is counted in
-/// records of 64 kB, of which there are six to eight.
+/// A queue that another flow has filled retains the share that a start gains in it. In the
+/// simulator, where all paths open at once, two have 1.56 of one flow's share there (`fairpath lab
+/// run default/start`). Arrivals are counted in records of 64 kB, of which there are six to eight.
 #[test]
 fn behind_a_queue_of_a_second_that_another_has_filled_two_paths_begin_as_one_flow() {
     let first = |paths: usize, seed: u64| {

@@ -6,11 +6,12 @@ use fairpath_core::ByteCount;
 use fairpath_faults::{Fault, Scheduled, Side, Transfer, Wire};
 use rayon::prelude::*;
 
-/// What every change is tried with.
+/// The seeds that every change is tested with.
 const SEEDS: std::ops::Range<u64> = 0..100;
 
-/// Seeds beyond [`SEEDS`] that found a fault: a client that lost the race of handshakes said so without end (291, 427, 435, 475), and a sender whom a
-/// receiver that stood still had not heard in time did not knock again (312).
+/// Seeds beyond [`SEEDS`] that found a fault. A client that lost the race of handshakes reported
+/// that without end (291, 427, 435, 475). A sender did not try again after a receiver that stood
+/// still had not heard it in time (312).
 const FOUND: [u64; 6] = [291, 312, 427, 435, 475, 7_521];
 
 #[test]
@@ -118,7 +119,8 @@ fn another_sender_waits_until_the_one_before_is_known_to_be_silent() {
     let faults = vec![Scheduled { at: Duration::from_secs(1), fault: restart, whole: 0 }];
     let transfer = Transfer { faults, is_same_sender: false, ..transfer() };
     let took = transfer.run().unwrap_or_else(|failure| panic!("{failure}\n{transfer}")).virtual_time;
-    // So long it is asked whether the one before is still there; and half of a second's data may be sent again.
+    // The receiver probes the sender before it for this long, and half of a second's data may be
+    // sent again.
     let bound = alone() + fairpath_transfer::SILENCE + Duration::from_secs(2);
     assert!(took < bound, "{took:?}, more than {bound:?}");
 }

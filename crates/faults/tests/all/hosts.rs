@@ -1,4 +1,4 @@
-//! What befalls the hosts: clocks that are off, processes that start again, machines that sleep.
+//! Faults of hosts: clocks that are off, processes that restart, machines that sleep.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use fairpath_quic_core::{EngineConfig, IDLE_TIMEOUT, Identity};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// What both ends send on each connection that is made.
+/// The bytes that both ends send on each connection.
 const BYTES: u64 = 1_000_000;
 
 /// Two wires, and a client that makes another connection when it loses one.

@@ -1,4 +1,4 @@
-//! What breaks paths, one fault at a time.
+//! Faults of paths, one at a time.
 
 use std::time::Duration;
 
@@ -65,8 +65,8 @@ fn a_receiver_tells_its_credit_at_once() {
     assert!(mbps > 7_000.0, "{mbps} Mbit/s");
 }
 
-/// What a person allows a path holds when an address translator gives the client another port, from the first packet
-/// to the new one on.
+/// The user's cap on a path still applies when an address translator gives the client another port,
+/// from the first packet to the new one on.
 #[test]
 fn a_rebinding_leaves_caps_in_force() {
     let cap = Bitrate::from_mbps(4);
@@ -79,8 +79,8 @@ fn a_rebinding_leaves_caps_in_force() {
         world.run_for(SECOND + Duration::from_millis(7 * seed));
         world.rebind(0);
         let before = world.client.received();
-        // The server hears of the new port when the client next says something, up to 100 ms later, and its data goes
-        // there from the next look on, 50 ms later; then a record, which counts when it is complete, takes 131 ms.
+        // The server learns of the new port from the client's next packet, up to 100 ms later. Its data
+        // goes there from the next look on, 50 ms later. Then a record, counted when complete, takes 131 ms.
         let time = Duration::from_millis(600);
         world.run_for(time);
         let bytes = world.client.received() - before;
@@ -357,7 +357,7 @@ fn the_tail_does_not_wait_for_the_slower_path() {
     }
 }
 
-/// What the end that was connected to has on a path that dies leaves it too.
+/// Data of the end that accepted the connection leaves a dead path too.
 #[test]
 fn a_dead_path_holds_up_neither_end() {
     for dead in [0, 1] {
@@ -518,9 +518,9 @@ fn server_uses_all_within(wires: usize, time: Duration, world: &mut World) -> bo
     world.run_until(time, |world| (0..wires).all(|way| acked(world, way) > before[way] + 30_000))
 }
 
-/// The stack acknowledges the packets of all paths on the first of them that is no backup, whatever the ways back of
-/// the others carry: an acknowledgement for two packets is 2 Mbit/s for 100 Mbit/s of data. Who receives makes a path a
-/// backup on which they would wait, and one way back that carries them is enough.
+/// The stack acknowledges the packets of all paths on the first path that is no backup, whatever its
+/// way back carries. At one acknowledgement for two packets, 100 Mbit/s of data need 2 Mbit/s. A receiver
+/// makes paths backups on which its acknowledgements would queue; one way back that carries them is enough.
 ///
 /// 2 Mbit/s are just what the acknowledgements take, and one or two seeds of eight find no way back slow there: that cell goes
 /// by the median of five.
@@ -573,8 +573,8 @@ fn addresses_that_change_for_ever_leave_nothing_behind() {
     assert_eq!((&world.client.violation, &world.server.violation), (&None, &None));
 }
 
-/// What was on its way on a path does not wait until the stack has forgotten that path, three probe timeouts after its
-/// end: whichever end closes it, it is sent again on another.
+/// Data in flight on a closed path does not wait until the stack has forgotten that path, three
+/// probe timeouts after its end. Whichever end closes it, the data is sent again on another.
 #[test]
 fn what_a_path_held_that_is_closed_is_sent_again_at_once() {
     for closes_itself in [true, false] {

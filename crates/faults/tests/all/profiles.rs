@@ -10,8 +10,8 @@ use crate::bonds::{names, ratio};
 use crate::bulk::file_ratio;
 use crate::pairs::pair;
 
-/// A bond is not slower than its better link where it has so much of it: what is lost between is the last packets of
-/// a transfer, of which no scheduler knows whether they will be lost.
+/// A bond with at least this part of its better link counts as no slower. The rest is the last
+/// packets of a transfer: no scheduler can know whether they will be lost.
 const NO_SLOWER: f64 = 0.97;
 
 #[test]

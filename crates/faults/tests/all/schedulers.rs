@@ -8,10 +8,11 @@ use fairpath_faults::{Wire, World};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Who has data and a path that works sends within so long. The stack acknowledges the packets of all paths on the
-/// first: where that one is cut nothing is heard of the other either, until two probe timeouts have passed and the
-/// acknowledgements take another way. That of the slower wire with its queue full, and a variance as after the first
-/// sample [RFC9002 §5.3], is 220 + 4 · 110 + 25 ms.
+/// The longest time without sending of a host that has data and a path that works. The stack
+/// acknowledges the packets of all paths on the first. If that path is cut, the other one hears
+/// nothing either, until two probe timeouts have passed and the acknowledgements take another way.
+/// The probe timeout of the slower wire with a full queue, and a variance as after the first sample
+/// [RFC9002 §5.3], is 220 + 4 · 110 + 25 ms.
 const QUIET_MAX: Duration = Duration::from_millis(2 * 685);
 
 fn world(scheduler: &str, wires: &[Wire], seed: u64) -> World {
@@ -63,7 +64,7 @@ fn no_scheduler_stands_still_while_a_path_works() {
     }
 }
 
-/// What is sent on both paths does not wait for one of them to be found dead.
+/// Data sent on both paths does not wait until one of them is found dead.
 #[test]
 fn copies_arrive_at_once_where_a_path_is_cut() {
     let arrives_after = |scheduler: &str, cut: usize| {

@@ -3,7 +3,7 @@
 use fairpath_faults::Scenario;
 use rayon::prelude::*;
 
-/// What every change is tried with.
+/// The seeds that every change is tested with.
 const SEEDS: std::ops::Range<u64> = 0..300;
 
 /// Seeds beyond [`SEEDS`] that found a fault.

@@ -14,7 +14,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 
 pub(crate) const PROFILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/profiles");
 
-/// What the pairs are called, in order.
+/// The names of the pairs, in order.
 pub(crate) fn names() -> Vec<String> {
     let files = std::fs::read_dir(PROFILES).expect(PROFILES).map(|file| file.expect(PROFILES).path());
     let mut names: Vec<String> = files.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned())).collect();
@@ -32,7 +32,7 @@ pub(crate) fn goodput_of(size: u64, patience: Duration, scheduler: &str, wires: 
     let engine = EngineConfig { scheduler: scheduler.into(), ..EngineConfig::live() };
     let mut world = World::protected_by(Cryptography::Null, wires, &engine, seed).opened();
     world.client.send(size);
-    // What takes longer is counted with what has arrived by then.
+    // A slower transfer counts with the data that has arrived by then.
     let took = world.time_to_receive(false, size, patience).unwrap_or(patience);
     assert_eq!(world.violation(), None, "{scheduler}, {wires:?}, seed {seed}");
     world.server.received() as f64 * 8e-6 / took.as_secs_f64()

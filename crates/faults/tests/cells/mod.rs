@@ -1,5 +1,7 @@
-//! Networks that are shared with others, over the real stack in virtual time: what two paths get, in parts of what one
-//! flow of CUBIC gets in their place, and what the engine itself says of the bottleneck.
+//! Networks shared with other flows, over the real stack in virtual time.
+//!
+//! The results are the rate of two paths relative to one flow of CUBIC in their place, and the
+//! engine's verdict on the bottleneck.
 #![allow(dead_code)]
 
 use std::time::Duration;
@@ -27,7 +29,7 @@ pub(crate) struct Cell {
     pub(crate) rivals: usize,
 }
 
-/// What came of a cell.
+/// The outcome of a cell.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Got {
     pub(crate) mbps: f64,
@@ -56,7 +58,7 @@ impl Cell {
         format!("{links} Mbit/s, round trips of {round_trip_ms} ms, queues of {queue_ms} ms, beside {beside}")
     }
 
-    /// What a connection over these of the paths gets.
+    /// The outcome of a connection over these paths.
     pub(crate) fn run(
         &self,
         engine: &EngineConfig,
@@ -73,7 +75,7 @@ impl Cell {
         let first = link(0);
         let links = if self.is_shared { vec![first] } else { vec![first, link(1)] };
         let round_trip = Duration::from_millis(self.round_trip_ms);
-        // Who begins first, and by how much, differs from seed to seed.
+        // The order of starts, and their distance, differ from seed to seed.
         let pause = Duration::from_millis(173 * (seed % 5));
         let rivals = |crowd: &mut Crowd| {
             let rival = self.rival.map(flow);
@@ -113,7 +115,8 @@ impl Cell {
         said
     }
 
-    /// What one flow of CUBIC gets in our place, or one on each of separate links, together.
+    /// The rate of one CUBIC flow in the connection's place, or the sum of one on each separate
+    /// link.
     pub(crate) fn reference(&self, seed: u64, times: [Duration; 2]) -> f64 {
         let places: &[usize] = if self.is_shared { &[0] } else { &[0, 1] };
         places.iter().map(|place| self.run(&flow("cubic"), &[*place], seed, times).mbps).sum()
@@ -143,8 +146,8 @@ pub(crate) const CELLS: [Cell; 13] = [
     Cell { mbps: [20, 5], ..SEPARATE },
 ];
 
-/// Of some seeds, each compared with the reference of the same seed: the mean ratio and how far the seeds lie apart,
-/// and what the engine said.
+/// The ratios to the reference of the same seed, over these seeds, and the outcomes of the
+/// connection.
 pub(crate) fn ratios(cell: &Cell, seeds: &[u64], times: [Duration; 2]) -> (Vec<f64>, Vec<Got>) {
     let runs = seeds.par_iter().map(|seed| {
         let got = cell.run(&EngineConfig::live(), &[0, 1], *seed, times);

@@ -17,7 +17,7 @@ pub(crate) struct Window {
     pub(crate) measured: Duration,
 }
 
-/// What the simulator has of a scenario, in Mbit/s.
+/// The simulator's rate for a scenario, in Mbit/s.
 pub(crate) fn simulated(mut scenario: Scenario, window: Window) -> f64 {
     (scenario.warm_up, scenario.duration) = (window.warm_up, window.warm_up + window.measured);
     scenario.sample_every = Duration::ZERO;
@@ -26,7 +26,7 @@ pub(crate) fn simulated(mut scenario: Scenario, window: Window) -> f64 {
     fairpath_sim::run(&scenario, &mut ()).expect("it runs").flows[0].goodput.as_mbps_f64()
 }
 
-/// What the stack has over the same wires.
+/// The stack's rate over the same wires, in Mbit/s.
 pub(crate) fn stacked(wires: &[Wire], seed: u64, window: Window) -> f64 {
     let mut world = World::protected_by(Cryptography::Null, wires, &EngineConfig::live(), seed).opened();
     world.client.send(u64::MAX);

@@ -119,8 +119,8 @@ pub(crate) fn judge(queued: &[Queued], pictures: u64, sender: Status) -> Outcome
     Outcome { whole: [0, 1, 2].map(of), lost_in_the_turn: in_the_turn.count(), lost: lost.len(), sender }
 }
 
-/// Of some seeds: the share of pictures that were whole while a link was bad, and how many packets of the first second of
-/// it did not come in time.
+/// The share of pictures that were whole while a link was bad, and how many packets of its first
+/// second did not come in time; means over the seeds.
 pub(crate) fn while_bad(congestion: &str, seeds: u64) -> (f64, f64) {
     let engine = EngineConfig { congestion: congestion.into(), ..EngineConfig::live() };
     let [mut whole, mut in_the_turn] = [0.0; 2];
