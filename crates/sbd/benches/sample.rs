@@ -1,9 +1,12 @@
-//! What one sample costs, with the poll that follows it, by detector and number of paths: mean
-//! over all that a detector does from time to time. The goal: 100 ns. And what one decision costs: the poll at
-//! which a detector has to decide, of two paths.
+//! The cost of a sample with the poll that follows it, by detector and number of paths, and the
+//! cost of a decision.
 //!
-//! Each path has a sample every 2 ms, as a path of 12 Mbit/s has where every second packet is
-//! acknowledged; on faster paths what is done from time to time is spread over more samples.
+//! The cost of a sample is a mean over all that a detector does from time to time; the goal is 100
+//! ns. The cost of a decision is that of the poll at which a detector has to decide, with two
+//! paths.
+//!
+//! Each path has a sample every 2 ms, like a path of 12 Mbit/s with an acknowledgement for every
+//! second packet. On faster paths periodic work is spread over more samples.
 
 use core::time::Duration;
 use std::hint::black_box;
@@ -51,7 +54,7 @@ fn samples(criterion: &mut Criterion) {
 /// The detectors that decide from time to time: how often, in ms, as they are published.
 const DECIDE_EVERY_MS: [(&str, u64); 2] = [("trendline", 5_000), ("ssc_rfc8382", 350)];
 
-/// Two paths that have been heard for 25 s, until just before the next decision, and when that is.
+/// Two paths with 25 s of samples, until just before the next decision, and the time of that.
 fn before_a_decision(name: &str, every_ms: u64, delays: &[Vec<u64>; 2]) -> (Box<dyn Detector>, Timestamp) {
     let mut detector = by_name(name).expect("a name of the catalogue");
     (0..2).for_each(|id| detector.on_path_opened(PathId::new(id), Timestamp::ZERO));

@@ -1,7 +1,7 @@
 //! Do two lists of delays come from one queue? `cargo run -p fairpath-sbd --example two_lists`.
 //!
-//! The delays are made up: sawtooths of 40 ms, as a queue shows that fills and overflows. In the first case
-//! both paths see the same one, in the second each has its own, of another period.
+//! The delays are synthetic: sawtooths of 40 ms, like those of a queue that fills and overflows. In
+//! the first case both paths see the same one. In the second each has its own, of another period.
 
 use std::time::Duration;
 

@@ -84,7 +84,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
 struct Subject {
     detector: Box<dyn Detector>,
     now: Timestamp,
-    /// What each path is called: loads are drawn for what a path is, and come in the order of that.
+    /// The id of each path. Loads are drawn by position, and arrive in that order.
     label: [u32; PATHS as usize],
     open: [bool; PATHS as usize],
     groups: Groups,

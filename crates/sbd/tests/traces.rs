@@ -65,8 +65,9 @@ fn detectors_on_traces_of_another_simulator() {
 /// The folders of traces, beneath that of all.
 const FOLDERS: [&str; 2] = ["", "kernel"];
 
-/// Every case is judged as `cases.txt` says, whoever measured it: what shares is found within 20 s and stays together
-/// for most of the time, what is separate is together for at most a twentieth of it.
+/// Every case is judged as `cases.txt` says, whoever measured it. Shared paths are found within 20
+/// s and stay together for most of the time. Separate ones are together for at most a twentieth of
+/// it.
 #[test]
 fn every_case_is_judged_as_it_is_described() {
     let Some(root) = folder() else { return };
@@ -97,14 +98,14 @@ fn described(line: &str) -> (&str, bool) {
     (name, shared)
 }
 
-/// The assertions, and why no more.
+/// The assertions, and their limits.
 ///
-/// `concordance`: a bottleneck with many flows, whose queue is most of what varies, is the case it
-/// is made for. So on every case, also on those that were not looked at, the shared paths are found
-/// within 20 s (a queue with few flows may take that long to drain a second time) and then stay
-/// together for most of the time, and the separate ones are together for at most a twentieth of it.
-/// The others are not asserted: eight cases do not rank detectors, and what they get wrong here is
-/// published of them.
+/// `concordance` is made for a bottleneck with many flows, whose queue is most of the variation. So
+/// it is tested on every case, also on those that were not used for choices. Shared paths are found
+/// within 20 s, as a queue with few flows may take that long to drain a second time, and then stay
+/// together for most of the time. Separate ones are together for at most a twentieth of it. The
+/// other detectors are not tested: eight cases do not rank detectors, and their errors here are
+/// published.
 fn check(name: &str, [shared, separate]: &[Vec<Outcome>; 2]) {
     for outcome in shared.iter().filter(|_| name == "concordance") {
         assert!(outcome.first.is_some_and(|first| first < Duration::from_secs(20)), "{outcome:?}");

@@ -1,31 +1,35 @@
 //! Concordance: two paths share a bottleneck if their delays change by the same amounts at the same
-//! moments. One queue is seen by all who pass it, in milliseconds and not just in proportion; each
-//! time both delays bend, that is a piece of evidence for one queue or for two, and the evidence is
-//! added up until the answer is clear.
+//! moments.
 //!
-//! A delay is taken every 50 ms, the least of each step. What is compared is its *change*: by how
-//! much more it grew in 300 ms than in the 300 ms before; where round trips are longer than that, over 0.6 s, too,
-//! and from 0.6 s on over 1.2. Growth itself is no evidence, all queues
-//! grow most of the time. The changes of two paths give the concordance of a span, and that a
-//! logarithm of likelihoods; it is added to the log-odds of the pair, which forget slowly, as a
-//! route may change. That is done for each lag that the round-trip times allow, as nobody knows
-//! where on the way the queue is. Losses that meet add to it. A partition is formed from the
-//! evidence of all pairs: a third path that speaks against a group weighs against the whole group.
+//! All flows through one queue see it, in milliseconds and not just in proportion. Each time both
+//! delays bend, that is a piece of evidence for one queue or for two. The evidence is added up
+//! until the answer is clear.
 //!
-//! Where one-way delays are known, and paths are sent on as much as they are allowed, the order in which packets come is
-//! compared as well. One queue keeps it, however short it is and whatever its hosts do.
+//! The delay of a path is the least in each step of 50 ms. Detection compares its *change*: how
+//! much more it grew in 300 ms than in the 300 ms before. For round trips longer than that it also
+//! compares changes over 0.6 s, and from 0.6 s on over 1.2 s. Growth itself is no evidence, as all
+//! queues grow most of the time.
 //!
-//! Whoever makes the paths dip one by one, and says when, gets an answer to one more question. Two queues that are
-//! alike and fill in step look like one for as long as nothing disturbs them, and however much evidence there is of
-//! such times, it is none against that. Only what is measured while a path dips speaks against it: it is added up by
-//! itself, too, and paths share a bottleneck where both sums say so.
+//! The changes of two paths give the concordance of a span, and that gives a logarithm of
+//! likelihoods. It is added to the log-odds of the pair, which forget slowly, as a route may
+//! change. This is done for each lag that the round-trip times allow, since the position of the
+//! queue is unknown. Coinciding losses add to it. The partition follows from the evidence of all
+//! pairs: a third path that speaks against a group weighs against the whole group.
+//!
+//! With one-way delays, on paths that use all they are allowed, the order of arrivals is compared
+//! as well. One queue preserves it, however short it is and whatever its hosts do.
+//!
+//! Dips of one path after the other, announced to the detector, answer one more question. Two
+//! queues that are alike and fill in step look like one until something disturbs them, and no
+//! amount of such evidence excludes them. Only measurements during a dip do. These are also added
+//! up separately, and paths share a bottleneck only if both sums say so.
 //!
 //! # Source
 //!
-//! Our own. It puts together the concordance coefficient of [Lin1989], the ratio of likelihoods
-//! that follows from [Fisher1924], the degrees
-//! of freedom of series with a rhythm by [Bartlett1935], the sequential test of [Wald1945] and the forgetting of
-//! [Shiryaev1963]. That delays grow by the same slope for all flows of a queue is [TR2018 eq. 10].
+//! Our own. It combines the concordance coefficient of [Lin1989], the likelihood ratio that follows
+//! from [Fisher1924], and the degrees of freedom of series with a rhythm by [Bartlett1935]. The
+//! sequential test is that of [Wald1945], the forgetting that of [Shiryaev1963]. Delays grow by the
+//! same slope for all flows of a queue by [TR2018 eq. 10].
 //!
 //! # Symbols
 //!
@@ -42,41 +46,46 @@
 //!
 //! # Deviations
 //!
-//! There is no paper to deviate from. What was chosen, and how:
+//! There is no paper to deviate from. The choices, and their reasons:
 //!
-//! - `one_queue`, `freedom`, `quiet`, `noise_ms`, `join` and the span in steps were chosen on training
-//!   data: the traces `shared-00`, `shared-01`, `separate-00` and `separate-01` of another simulator,
-//!   and some 300 runs of a small packet simulator written for this. The step, the largest lag, the
-//!   longest gap, `changes_per_second` and what losses are near were chosen on the training runs 1 to
-//!   315 of the experiment `tr/grid`, which reports on others. That evidence is weighed by the rhythm of
-//!   the delays, that groups are joined by the mean, and what follows silences were chosen on its training runs 1
-//!   to 105; and the silences on the trace `separate-00` of a Linux kernel, too.
+//! - `one_queue`, `freedom`, `quiet`, `noise_ms`, `join` and the span in steps were chosen on
+//!   training data. These are the traces `shared-00`, `shared-01`, `separate-00` and `separate-01`
+//!   of another simulator, and some 300 runs of a small packet simulator written for this.
+//! - The step, the largest lag, the longest gap, `changes_per_second` and the distance of
+//!   coinciding losses were chosen on the training runs 1 to 315 of the experiment `tr/grid`, which
+//!   reports on others.
+//! - The weight of evidence by the rhythm of the delays, joining groups by the mean, and the effect
+//!   of silences were chosen on its training runs 1 to 105. The trace `separate-00` of a Linux
+//!   kernel was used for silences, too.
 //! - Neighbouring values give nearly the same result there: with the noise between 0.7 and 1.5 ms,
-//!   `one_queue` between 0.9 and 0.95, `join` up to 0.98 or twice the `changes_per_second`, the time
-//!   that shared paths are together changes by about 0.01 at most, and that of separate ones by less.
-//!   With steps of 100 ms shared paths are together for 0.06 less of the time; with 25 ms for 0.08
-//!   less, as few packets come in a step, and what changes in it is more often noise.
-//! - Queues with a rhythm of their own, as those that RED governs, are alike for several beats where
-//!   their phases happen to meet. So a piece of evidence is worth only as many independent comparisons
-//!   as the rhythm of both leaves, at most `freedom`. Of delays without rhythm a piece of six steps, of
-//!   which each change shares five sixths of its data with the next, is worth 6/4.86 = 1.23.
-//! - A host that stands still, or an application that pauses, lets all queues of its paths fall at once
-//!   and may fill them with one burst. Both paths are silent then, from the same moment to the same
-//!   moment, and what changes in the 0.9 s after that is left out.
+//!   `one_queue` between 0.9 and 0.95, `join` up to 0.98 or twice the `changes_per_second`. The
+//!   time that shared paths are together changes by about 0.01 at most, and that of separate ones
+//!   by less. With steps of 100 ms shared paths are together for 0.06 less of the time. With 25 ms
+//!   it is 0.08 less: few packets come in a step, and its changes are more often noise.
+//! - Queues with a rhythm of their own, as those that RED governs, are alike for several beats if
+//!   their phases happen to meet. So a piece of evidence counts only as many independent
+//!   comparisons as the rhythm of both leaves, at most `freedom`. For delays without rhythm, each
+//!   change shares five sixths of its data with the next, and a piece of six steps is worth 6/4.86
+//!   = 1.23.
+//! - A host that stands still, or an application that pauses, lets all queues of its paths fall at
+//!   once and may fill them with one burst. Both paths are then silent during the same interval,
+//!   and changes in the 0.9 s after it are left out.
 //! - With `freedom` at 1, chance gives no evidence on average, whatever the sizes of the changes
 //!   are (a test works that out). At 1.2 shared paths are found a little sooner, and on the training
 //!   data separate ones are mistaken no more often.
 //! - Two separate queues that are alike in all respects, and fill in step, cannot be told from one
-//!   until they get out of step, or a path dips. `IN_STEP` was chosen on links drawn for
-//!   this, on which 0.05 and 0.12 give nearly the same. Where no queue changes there is no evidence, and paths stay apart.
-//! - Who fills a queue hears of it after a round trip, and what two delays do within one is mostly the one's or the
-//!   other's own. So paths of long round trips are compared on longer scales, beside the shortest and not in its place:
-//!   their odds are a mean, which chance raises no more than those of one scale. Longer scales for all would find queues
-//!   that are alike, and fill in step, to be one: short dips hardly show on them. A path that opens onto a deep queue
-//!   seems a long one until that is empty, and on the shortest scale alone it is found as soon.
-//! - The confidence of a pair is the probability of one queue; 0.5 where nothing is known.
-//! - A path takes 3.9 kB, a pair 2 kB. A sample looks at other paths twenty times a second, and where orders
-//!   are compared also at the newest trains of each.
+//!   until they get out of step, or a path dips. `IN_STEP` was chosen on links drawn for this, on
+//!   which 0.05 and 0.12 give nearly the same. Without changes of a queue there is no evidence, and
+//!   paths stay apart.
+//! - A flow that fills a queue hears of it after a round trip, and differences of two delays within
+//!   one are mostly each path's own. So paths of long round trips are compared on longer scales,
+//!   beside the shortest and not in its place. Their odds are a mean, which chance raises no more
+//!   than those of one scale. Longer scales for all paths would take queues that are alike and fill
+//!   in step for one, as short dips hardly show on them. A path that opens onto a deep queue seems
+//!   long until the queue is empty, and the shortest scale alone would detect it as soon.
+//! - The confidence of a pair is the probability of one queue; 0.5 if nothing is known.
+//! - A path takes 3.9 kB, a pair 2 kB. A sample looks at other paths twenty times a second, and
+//!   with orders also at the newest trains of each.
 
 mod changes;
 mod cluster;
@@ -102,12 +111,12 @@ use self::silences::Silences;
 use crate::detector::{Detector, PairVerdict};
 use crate::pairs::{Pairs, positions};
 
-/// For how many spans what happens shows in the changes: a silence, with what it does to queues, and a dip.
+/// How many spans of changes an event affects: a silence with its effect on queues, and a dip.
 const SILENCE_SPANS: u64 = 3;
 const DIP_SPANS: u64 = 2;
 
-/// How likely two queues are as good as equal and fill in step: those of two links of one kind on which nothing
-/// else is.
+/// The probability that two queues are almost equal and fill in step, as those of two links of one
+/// kind without other traffic.
 const IN_STEP: f64 = 0.05;
 
 /// The parameters of [`Concordance`].
@@ -120,8 +129,8 @@ pub struct ConcordanceConfig {
     pub settle: Duration,
     /// The concordance of two paths with one queue, below 1.
     pub one_queue: f64,
-    /// How many independent comparisons a piece of evidence is worth at most: where the delays have no
-    /// rhythm of their own.
+    /// The largest number of independent comparisons in a piece of evidence, reached if the delays
+    /// have no rhythm of their own.
     pub freedom: f64,
     /// Changes below it, in ms, may be noise.
     pub noise_ms: f64,
@@ -158,7 +167,7 @@ pub struct Concordance {
     paths: PathMap<Path>,
     pairs: Pairs<Evidence>,
     clusters: Clusters,
-    /// Whether there is evidence that the partition does not contain.
+    /// Whether there is evidence that the partition does not reflect.
     fresh: bool,
 }
 
@@ -174,13 +183,14 @@ struct Path {
 }
 
 impl Path {
-    /// The longer of the round-trip times of two paths, in ms. The least of all and not of late: a queue that stands
-    /// for a minute is no long way.
+    /// The longer of the round-trip times of two paths, in ms. It is the least ever, not the recent
+    /// one: a queue that stands for a minute makes no long path.
     fn long_ms(&self, other: &Self) -> f64 {
         self.scales.least_rtt_ms().max(other.scales.least_rtt_ms())
     }
 
-    /// Whether a dip shows in the change of a step on a scale: a change looks back on two spans before its own.
+    /// Whether a dip affects the change of a step on a scale: a change looks back on two spans
+    /// before its own.
     fn is_dipped(&self, step: u64, scale: Scale) -> bool {
         scale.shows_in(&self.dipped, DIP_SPANS).contains(&(step * scale.steps()))
     }
@@ -192,10 +202,10 @@ struct Evidence {
     comparisons: [Comparison; SCALES],
     order: Order,
     losses: LossEvidence,
-    /// All that is known, as log-odds.
+    /// All evidence, as log-odds.
     total: f64,
-    /// The shortest steps in which both paths fell silent at once, so that they say nothing of the queues; empty
-    /// before the first.
+    /// The shortest steps in which both paths fell silent at once, so that they do not tell of the
+    /// queues; empty before the first.
     silent: Range<u64>,
 }
 
@@ -214,7 +224,7 @@ impl Concordance {
 }
 
 impl Evidence {
-    /// Looks at all steps that both paths have by now; true: there is new evidence.
+    /// Looks at all steps that both paths have by now. True: there is new evidence.
     fn advance(&mut self, low: &Path, high: &Path, config: &ConcordanceConfig) -> bool {
         let [shortest, longer @ ..] = &mut self.comparisons;
         let (steps, mut fresh) = shortest.advance(low, high, &self.silent, config);
@@ -232,7 +242,8 @@ impl Evidence {
         fresh
     }
 
-    /// Compares a packet that came on one of the paths with those of the other; true: there is new evidence.
+    /// Compares a packet that came on one of the paths with those of the other. True: there is new
+    /// evidence.
     fn compare_order(
         &mut self,
         sample: &DelaySample,
@@ -247,7 +258,7 @@ impl Evidence {
         fresh
     }
 
-    /// Adds up what is known. On which of the scales the queues move is known as little as where they are.
+    /// Adds up the evidence. The scale on which the queues move is as unknown as their position.
     fn add_up(&mut self, low: &Path, high: &Path, config: &ConcordanceConfig) {
         let behind_ms = high.scales.base_rtt_ms() - low.scales.base_rtt_ms();
         let is_tested = !low.dipped.is_empty() || !high.dipped.is_empty();
@@ -267,9 +278,9 @@ impl Evidence {
         self.total = any_of(&all[..count]);
     }
 
-    /// Leaves out what a silence does that both paths have in common, if they do: changes look back on three
-    /// spans. What comes as long after it is looked at in any case: where silences are that frequent they
-    /// may be the bottleneck's, as those of a radio are.
+    /// Leaves out the effect of a silence that both paths have in common: changes look back on
+    /// three spans. The same time after it is never left out. Silences that are more frequent may
+    /// be the bottleneck's, as those of a radio are.
     fn leave_out_silence(&mut self, low: &Path, high: &Path) {
         let Some((begin, end)) = low.silences.common(&high.silences) else { return };
         let begin = low.scales.step_of(begin);
@@ -282,7 +293,7 @@ impl Evidence {
 }
 
 impl ConcordanceConfig {
-    /// The probability that a route has changed within so many steps.
+    /// The probability that a route has changed within this many steps.
     fn changed(&self, steps: u64) -> f64 {
         (self.changes_per_second * steps as f64 * self.step.as_secs_f64()).clamp(0.0, 0.5)
     }
@@ -442,7 +453,7 @@ mod tests {
             run
         }
 
-        /// For how long, of a run of two paths, both were in one group.
+        /// How long both paths of a run were in one group.
         fn together_ms(&self, until_ms: u64) -> u64 {
             let ends = self.changes.iter().skip(1).map(|(at, _)| *at).chain([until_ms]);
             let together = self.changes.iter().zip(ends).filter(|((_, groups), _)| groups.len() == 1);
@@ -458,15 +469,15 @@ mod tests {
     fn one_queue_is_found_within_seconds() {
         let run = Run::new(2, 30_000, |id, at| [50.0, 70.0][id as usize] + queue(at, 60.0, ONE));
         let at: Vec<u64> = run.changes.iter().map(|(at, _)| *at).collect();
-        // It looks from 1 s and the largest lag, 0.4 s, on; pieces of evidence of 0.3 s follow.
+        // Detection starts at 1 s and the largest lag, 0.4 s; pieces of evidence of 0.3 s follow.
         assert!(at.len() == 2 && (3_000..7_000).contains(&at[1]), "{at:?}");
         assert!(run.confidence() > 0.99);
     }
 
     #[test]
     fn two_queues_of_one_kind_are_together_for_less_than_a_tenth_of_the_time() {
-        // The worst there is: both grow and drain by the same amounts, and at the same moments now
-        // and then, for some periods on end.
+        // The worst case: both grow and drain by the same amounts, and from time to time in step
+        // for several periods.
         let of = |n: u64| [n << 33, (n + 100) << 41];
         let together = |n| {
             let run = Run::new(2, 100_000, |id, at| 50.0 + queue(at, 60.0, of(n)[id as usize]));
@@ -493,7 +504,7 @@ mod tests {
         };
         let [deceived, told, shared] =
             [(false, false), (true, false), (true, true)].map(|(told, both)| together(told, both));
-        // In step for ever, and the queue itself moves more than a dip does: no harder case is known.
+        // No harder case is known: the queues stay in step for ever, and move more than a dip does.
         assert!(deceived > 0.8, "who is not told of the dips: {deceived}");
         assert!(told < 0.2, "{told}");
         assert!(shared > 0.8, "{shared}");
@@ -525,7 +536,8 @@ mod tests {
 
     #[test]
     fn where_round_trips_are_long_what_differs_within_one_is_each_paths_own() {
-        // What moves in 2 to 4 s is one queue's or two, what is new every tenth of a second the path's own.
+        // Movements over 2 to 4 s are those of one queue or two; a value that is new every tenth of
+        // a second is the path's own.
         let slow = |at: f64, of: f64| 25.0 * (libm::sin(at * of / 500.0) + libm::sin(at * of / 350.0));
         let own = |id: u32, at: f64| 30.0 * (draw(draw(at as u64 / 100 * 2 + u64::from(id)) >> 29) >> 32) as f64 / 4e9;
         let found = |rtt_ms: f64, of: [f64; 2]| {
@@ -536,16 +548,16 @@ mod tests {
         assert_eq!([found(200.0, [1.0; 2]), found(600.0, [1.0, 0.8])], [None, None]);
     }
 
-    /// A queue that is full but for dips of some ms, which it has filled again a moment later. It runs empty no faster than
-    /// time passes: a queue gives out what came first.
+    /// A full queue with dips of some ms, which it refills a moment later. It drains no faster than
+    /// time passes, as it is first in, first out.
     fn dips(at_ms: u64, seed: u64) -> f64 {
         let (dip, into) = (at_ms / 25, (at_ms % 25) as f64);
         let depth = 8.0 * (draw(draw(dip ^ seed) >> 7) >> 32) as f64 / f64::from(u32::MAX);
         20.0 - into.min(depth * (25.0 - into) / (25.0 - depth))
     }
 
-    /// Two paths of which something leaves every 12 to 29 ms, each at moments of its own; whether they are found to share, and
-    /// the confidence at the end.
+    /// Two paths that each send every 12 to 29 ms, at moments of their own. Returns when they are
+    /// found to share, and the confidence at the end.
     fn within_spans(is_saturated: bool, seeds: [u64; 2]) -> (Option<u64>, f64) {
         let mut detector = Concordance::default();
         (0..2).for_each(|id| detector.on_path_opened(path(id), Timestamp::ZERO));
@@ -579,7 +591,8 @@ mod tests {
         assert!(found.is_some_and(|at| at < 10_000) && confidence > 0.9, "{found:?} {confidence}");
         let (found, confidence) = within_spans(true, [ONE, OTHER]);
         assert!(found.is_none() && confidence < 0.1, "{found:?} {confidence}");
-        // An application that bursts onto all paths at once makes separate queues alike: then only spans count, and take longer.
+        // An application that bursts onto all paths at once makes separate queues alike. Then only
+        // spans count, and take longer.
         let (found, _) = within_spans(false, [ONE, ONE]);
         assert!(found.is_none_or(|at| at > 10_000), "{found:?}");
     }

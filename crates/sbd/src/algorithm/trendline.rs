@@ -1,7 +1,9 @@
 //! TR, delay trend-line regression: two paths share a bottleneck if their delays grow equally fast
-//! at the same time. While a queue builds up, the delays of all flows through it grow by the same
-//! slope, whatever their round-trip times; so each path's longest build-up of the last seconds is
-//! fitted with a line, and the slopes are compared.
+//! at the same time.
+//!
+//! While a queue builds up, the delays of all flows through it grow by the same slope, whatever
+//! their round-trip times. So each path's longest build-up of the last seconds is fitted with a
+//! line, and the slopes are compared.
 //!
 //! # Source
 //!
@@ -227,8 +229,8 @@ impl Trendline {
         Some([self.build_up(a)?, self.build_up(b)?]).filter(|_| is_match)
     }
 
-    /// What a path's last sample has become, for people to see: the smoothed delay in ms, and how
-    /// many points the group that it belongs to has so far.
+    /// The smoothed delay after a path's last sample, in ms, and the points so far in the group
+    /// that it belongs to; for display.
     pub fn smoothed(&self, path: PathId) -> Option<(f64, u32)> {
         let path = self.paths.get(path)?;
         path.smoothed.get().map(|delay| (delay, path.filter.points()))

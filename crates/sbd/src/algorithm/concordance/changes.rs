@@ -1,4 +1,4 @@
-//! How the growth of a path's delay changes: what is compared.
+//! The changes in the growth of a path's delay, which are compared.
 
 use core::time::Duration;
 
@@ -9,18 +9,19 @@ use crate::grid::{Delay, Grid};
 /// How many steps a mean spans.
 pub(super) const SPAN: u64 = 6;
 
-/// How many changes are kept: what one path may be behind another, and the largest lag.
+/// The number of changes kept: the largest distance of one path behind another, and the largest
+/// lag.
 const KEPT: usize = 32;
 
 /// The longest run of steps without a sample that is bridged.
 const GAP_MAX: u64 = 10;
 
-/// So far back a rhythm is looked for: a change has to do with all data of the last 18 steps, and queues that
-/// RED governs come round in about as many.
+/// The steps over which a rhythm is looked for. A change depends on all data of the last 18 steps,
+/// and queues under RED repeat after about as many.
 const BACK: usize = 24;
 
-/// Over how many steps the rhythm of a delay is a mean: 20 s of the shortest, many beats, and soon another where
-/// the traffic is.
+/// The steps over which the rhythm of a delay is a mean: 20 s of the shortest. That is many beats,
+/// and adapts soon to other traffic.
 const RHYTHM_STEPS: f64 = 400.0;
 
 /// The newest changes of one path.
@@ -28,13 +29,12 @@ const RHYTHM_STEPS: f64 = 400.0;
 pub(super) struct Changes {
     grid: Grid<32>,
     changes: [f64; KEPT],
-    /// The known changes that hang together: from the first of these steps, up to before the
-    /// second.
+    /// The contiguous known changes: from the first of these steps, up to before the second.
     first: u64,
     end: u64,
-    /// The mean products of a change and one so many steps before it, in ms².
+    /// The mean products of a change and the one that many steps before it, in ms².
     products: [f64; BACK],
-    /// Over how many steps they are means.
+    /// The steps over which they are means.
     steps: f64,
 }
 
@@ -56,17 +56,18 @@ impl Changes {
         self.grid.step_of(now)
     }
 
-    /// The steps whose changes are known and hang together.
+    /// The contiguous steps with known changes.
     pub(super) fn known(&self) -> core::ops::Range<u64> {
         self.first.max(self.end.saturating_sub(KEPT as u64))..self.end
     }
 
-    /// The change of a step that is known.
+    /// The change of a known step.
     pub(super) fn get(&self, step: u64) -> f64 {
         self.changes[(step % KEPT as u64) as usize]
     }
 
-    /// Takes a delay that was measured at this time; gives the point that is known since, and when its step began.
+    /// Takes a delay that was measured at this time. Returns the point that is newly known, and
+    /// when its step began.
     pub(super) fn add(&mut self, now: Timestamp, delay: Delay) -> Option<(Timestamp, Delay)> {
         let point = self.grid.add_delay(now, delay)?;
         let points = self.grid.known();
@@ -95,8 +96,8 @@ impl Changes {
 
     /// How many steps of this series and another are worth one comparison of independent values; at least 1.
     //
-    // [Bartlett1935] of two series that have nothing to do with each other, r(k) the correlation of each
-    // with itself k steps before
+    // [Bartlett1935] for two independent series, r(k) the correlation of each with itself k steps
+    // before
     //     n / n_eff = 1 + 2 sum_k r_a(k) r_b(k)
     pub(super) fn steps_per_comparison(&self, other: &Self) -> f64 {
         let power = self.products[0] * other.products[0];
@@ -107,12 +108,12 @@ impl Changes {
         (1.0 + 2.0 * products.map(|(a, b)| a * b).sum::<f64>() / power).max(1.0)
     }
 
-    /// By how much the delay grew more in the last span than in the one before, in ms.
+    /// How much more the delay grew in the last span than in the one before, in ms.
     //
     //     w(t) = m(t) - 2 m(t - S) + m(t - 2S),  m(t) the mean over the S steps up to t
     //
-    // A delay that grows evenly has no change, however fast it grows: all queues do that most of
-    // the time, and it says little of which queue it is.
+    // A delay that grows evenly has no change, however fast it grows. All queues do that most of
+    // the time, so it does not identify a queue.
     fn change(&self, step: u64) -> f64 {
         let mean = |up_to: u64| {
             let points = (up_to + 1 - SPAN..=up_to).filter_map(|step| self.grid.get(step));
@@ -150,13 +151,13 @@ mod tests {
 
     #[test]
     fn a_queue_that_drains_is_a_change() {
-        // 80 ms up to step 29, 20 ms from step 30: at step 35 the last span is all low, at step 41
-        // the middle one: 20 - 2 · 80 + 80 = -60 and 20 - 2 · 20 + 80 = 60.
+        // The delay is 80 ms up to step 29, and 20 ms from step 30. At step 35 the last span is all
+        // low: 20 - 2 · 80 + 80 = -60. At step 41 the middle one is, too: 20 - 2 · 20 + 80 = 60.
         let changes = changes(|step| if step < 30 { 80.0 } else { 20.0 }, 50);
         assert_eq!([29, 35, 41, 47].map(|step| changes.get(step).round()), [0.0, -60.0, 60.0, 0.0]);
     }
 
-    /// Delays that have nothing to do with each other, from 0 to 1.
+    /// Independent delays from 0 to 1.
     // [Steele2014]
     fn noise(step: u64) -> f64 {
         let z = (step + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -167,8 +168,8 @@ mod tests {
 
     #[test]
     fn a_rhythm_leaves_fewer_independent_comparisons() {
-        // Of noise: the weights 1, -2, 1 over six steps each make the correlations 1, -2/3 and 1/6 at 0, 6 and 12
-        // steps, and straight lines between; 1 + 2 sum(r^2) = 4.86.
+        // For noise the weights 1, -2, 1 over six steps each make the correlations 1, -2/3 and 1/6
+        // at 0, 6 and 12 steps, and straight lines between; 1 + 2 sum(r^2) = 4.86.
         let white = changes(|step| 50.0 + 20.0 * noise(step), 4000);
         let of_white = white.steps_per_comparison(&white);
         assert!((4.0..6.0).contains(&of_white), "{of_white}");

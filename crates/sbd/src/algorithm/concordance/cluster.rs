@@ -1,17 +1,17 @@
 //! From evidence about pairs to a partition: a third path that speaks against two others weighs
 //! against the group as a whole.
 
-/// Puts clusters together while the evidence for it, the mean over all pairs that it puts together,
-/// exceeds a limit; the strongest first.
+/// Merges clusters while the evidence for it, the mean over all pairs that it joins, exceeds a
+/// limit; the strongest first.
 ///
-/// Not the sum: each of these pairs compares the same two queues, so what looks alike by chance looks
-/// alike in all of them.
+/// The sum would be wrong: each of these pairs compares the same two queues, so chance likeness
+/// shows in all of them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Clusters {
     /// The cluster of each path: the position of its first member.
     of: Vec<usize>,
-    /// The evidence for putting two clusters together, summed over their pairs, and whether any of
-    /// these is together now; a square, of which clusters that are gone are left out.
+    /// The evidence for merging two clusters, summed over their pairs, and whether any pair is
+    /// together now; a square. Entries of merged clusters are unused.
     evidence: Vec<(f64, bool)>,
 }
 
@@ -31,7 +31,7 @@ impl Clusters {
         self.evidence[b * paths + a] = (log_odds, together);
     }
 
-    /// Forms the clusters. What is apart is put together above `join`, what is together already
+    /// Forms the clusters. Clusters are merged above `join`, and those with a pair together already
     /// above `stay`.
     pub(super) fn form(&mut self, join: f64, stay: f64) {
         while let Some((a, b)) = self.strongest(join, stay) {

@@ -18,23 +18,24 @@ const LAGS: usize = 2 * LAG_MAX as usize + 1;
 /// Over how many pieces of evidence the usual size of the changes is a mean.
 const USUAL: f64 = 80.0;
 
-/// The comparison of the changes of two paths on one scale, whose steps all steps here are.
+/// The comparison of the changes of two paths on one scale. All steps here are the scale's, unless
+/// named otherwise.
 #[derive(Clone, Debug)]
 pub(super) struct Comparison {
     scale: Scale,
     /// The next step to look at.
     next: u64,
-    /// The steps looked at since the last piece of evidence, by lag: from the path with the lower
-    /// id behind to that with the higher one behind.
+    /// The sums since the last piece of evidence, by lag: from the path with the lower id behind to
+    /// that with the higher one behind.
     sums: [Sums; LAGS],
     steps: u64,
     /// The log-odds of one queue, by lag.
     log_odds: [f64; LAGS],
-    /// Of that what was measured while a dip of either path showed, and how many of the steps looked at since the last
-    /// piece of evidence that was.
+    /// The part of the log-odds measured while a dip of either path showed, and how many steps
+    /// since the last piece of evidence that was.
     tested: [f64; LAGS],
     dipped: u64,
-    /// The mean power of the changes, and of how many pieces of evidence.
+    /// The mean power of the changes, and the pieces of evidence in it.
     usual: f64,
     pieces: f64,
     /// The step after the last piece of evidence.
@@ -42,7 +43,7 @@ pub(super) struct Comparison {
 }
 
 impl Comparison {
-    /// Nothing is known yet.
+    /// Without evidence.
     pub(super) fn new(scale: Scale) -> Self {
         Self {
             scale,
@@ -58,8 +59,8 @@ impl Comparison {
         }
     }
 
-    /// Looks at all steps that both paths have by now, but for those left out, which are the shortest ones; gives the
-    /// steps looked at, and whether there is new evidence.
+    /// Looks at all steps that both paths have by now, except during silences. `silent` is in
+    /// shortest steps. Returns the steps looked at, and whether there is new evidence.
     pub(super) fn advance(
         &mut self,
         low: &Path,
@@ -99,7 +100,7 @@ impl Comparison {
         self.steps += 1;
     }
 
-    /// Makes a piece of evidence of the steps looked at.
+    /// Makes a piece of evidence from the steps looked at.
     fn judge(&mut self, low: &Path, high: &Path, config: &ConcordanceConfig) {
         let steps = self.steps as f64;
         let level_power = self.sums[LAG_MAX as usize].power() / steps;
@@ -122,17 +123,17 @@ impl Comparison {
         self.judged = self.next;
     }
 
-    /// The log-odds of one queue, where the round trip of the second path is longer by this time; of all that was
-    /// measured, and of what was measured while a dip showed.
+    /// The log-odds of one queue, if the round trip of the second path is longer by `behind_ms`:
+    /// from all measurements, and from those while a dip showed.
     pub(super) fn log_odds(&self, behind_ms: f64, step: Duration) -> [f64; 2] {
         let lags = possible_lags(behind_ms / (millis(step) * self.scale.steps() as f64));
         [any_of(&self.log_odds[lags.clone()]), any_of(&self.tested[lags])]
     }
 }
 
-/// The lags that two paths with one queue can have, where the round trip of the second is longer by
-/// `behind` steps: between none, if they differ before the queue, and all of it, if they differ
-/// behind it.
+/// The possible lags of two paths with one queue, if the round trip of the second is longer by
+/// `behind` steps. They range from zero, if the paths differ before the queue, to all of `behind`,
+/// if they differ behind it.
 fn possible_lags(behind: f64) -> RangeInclusive<usize> {
     let index = |lag: f64| (lag.clamp(-LAG_MAX as f64, LAG_MAX as f64) as i64 + LAG_MAX) as usize;
     index(libm::floor(behind.min(0.0)))..=index(libm::ceil(behind.max(0.0)))

@@ -1,4 +1,4 @@
-//! The equations: how much a piece of evidence says, and how pieces are put together.
+//! The equations: the weight of a piece of evidence, and the sum of pieces.
 
 /// Two series over the same steps, summed up.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -29,14 +29,14 @@ impl Sums {
     }
 }
 
-/// What a concordance says for one queue against two, as a logarithm of likelihoods: of normal
-/// series of equal and unknown power, whose correlation is `one_queue` or zero, `freedom` degrees
-/// of freedom.
+/// The evidence of a concordance for one queue against two, as a logarithm of likelihoods. The
+/// series are normal and of equal, unknown power. Their correlation is `one_queue` or zero, with
+/// `freedom` degrees of freedom.
 //
 // The power of the sum over that of the difference, F = (1 + rho)/(1 - rho), follows Fisher's
-// distribution; z = (ln F)/2 = atanh(rho) has the density [Fisher1924]
-//     f(z) ~ cosh(z - zeta)^-n,  zeta = atanh(rho_1) for one queue and 0 for two,
-// and so the ratio is
+// distribution. So z = (ln F)/2 = atanh(rho) has the density [Fisher1924]
+//     f(z) ~ cosh(z - zeta)^-n,  zeta = atanh(rho_1) for one queue and 0 for two.
+// The ratio is then
 //     ln LR = n ln( cosh(z)/cosh(z - zeta) ) = n ln( sqrt(1 - rho_1^2) / (1 - rho_1 rho) )
 pub(super) fn log_ratio(concordance: f64, one_queue: f64, freedom: f64) -> f64 {
     freedom * libm::log(libm::sqrt(1.0 - one_queue * one_queue) / (1.0 - one_queue * concordance))
@@ -45,7 +45,8 @@ pub(super) fn log_ratio(concordance: f64, one_queue: f64, freedom: f64) -> f64 {
 /// Log-odds after a time in which the answer may have changed with this probability.
 // [Shiryaev1963] for changes in both directions
 //     p' = p (1 - h) + (1 - p) h
-// With o the odds against what is the likelier, and all divided by its probability:
+//
+// With o the odds against the likelier answer, and all divided by its probability:
 //     p' / (1 - p') = (1 - h + o h) / (o (1 - h) + h)
 pub(super) fn after_change(log_odds: f64, probability: f64) -> f64 {
     let against = libm::exp(-log_odds.abs());
@@ -63,7 +64,7 @@ pub(super) fn log_odds(confidence: f64) -> f64 {
     libm::log(confidence / (1.0 - confidence))
 }
 
-/// The log-odds where one of several hypotheses holds, and each is as likely as the others.
+/// The log-odds that one of several equally likely hypotheses holds.
 pub(super) fn any_of(log_odds: &[f64]) -> f64 {
     let largest = log_odds.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let sum: f64 = log_odds.iter().map(|value| libm::exp(value - largest)).sum();

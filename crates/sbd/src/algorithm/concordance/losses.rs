@@ -5,7 +5,7 @@ use super::evidence::{after_change, any_of};
 /// How many steps apart losses of two paths may be to count as one.
 const NEAR: u64 = 4;
 
-/// Losses within so many steps of the last one belong to the same episode.
+/// Losses within this many steps of the last one belong to the same episode.
 const EPISODE: u64 = 6;
 
 /// How many steps of history are kept.
@@ -14,8 +14,8 @@ const KEPT: u64 = 64;
 /// The memory of the rate of episodes, in steps.
 const RATE_STEPS: f64 = 1200.0;
 
-/// The part of the episodes that a shared queue brings to both paths; not known, so several are
-/// possible. Where drops are random or hit few flows, next to none.
+/// The share of episodes that a shared queue brings to both paths. It is unknown, so several values
+/// are tried. It is next to none if drops are random or hit few flows.
 const COMMON: [f64; 3] = [0.0, 0.3, 0.6];
 
 /// The episodes of loss of one path.
@@ -26,7 +26,7 @@ pub(super) struct Losses {
     at: u64,
     /// The step of the last loss.
     last: Option<u64>,
-    /// How many episodes there were, and over how many steps; both are forgotten slowly.
+    /// The number of episodes, and the steps in which they were counted; both are forgotten slowly.
     count: f64,
     steps: f64,
 }
@@ -86,25 +86,26 @@ impl LossEvidence {
             if one.has(step, 0) {
                 let (met, chance) = (other.has(step, NEAR), other.by_chance());
                 for (log_odds, common) in self.log_odds.iter_mut().zip(COMMON) {
-                    // An encounter is looked at from both sides, and counts once.
+                    // An encounter is seen from both sides, and counts once.
                     *log_odds += 0.5 * log_ratio(met, chance, common);
                 }
             }
         }
     }
 
-    /// A time has passed in which the answer may have changed with this probability.
+    /// Reduces the evidence after a time in which the answer may have changed with this
+    /// probability.
     pub(super) fn age(&mut self, probability: f64) {
         self.log_odds.iter_mut().for_each(|log_odds| *log_odds = after_change(*log_odds, probability));
     }
 
-    /// All that the losses say.
+    /// The evidence of all losses.
     pub(super) fn log_odds(&self) -> f64 {
         any_of(&self.log_odds)
     }
 }
 
-/// What it says for one queue that an episode of one path met one of the other, or none.
+/// The evidence for one queue from an episode of one path that met one of the other, or none.
 //
 //     met:  ln( (p + (1 - p) c) / p ),   not met:  ln(1 - c)
 //

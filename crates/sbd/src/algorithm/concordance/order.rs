@@ -1,15 +1,18 @@
-//! Order: one queue gives out what two paths send in the order in which it came in; two queues do not.
+//! Order: one queue preserves the order of the packets of two paths; two queues do not.
 //!
-//! A queue of 20 ms beside TCP moves within a round trip and nowhere else, and so do two. Processes that are off the processor
-//! for as long let all queues of their host run empty at once, and delays of one moment differ by the trains that left
-//! just before. So levels tell nothing there, and neither do their changes. The order of what comes does. Two packets leave
-//! one after the other on different paths, and the second comes first: then there are two queues, or something besides the
-//! queue delayed the first. The times by which orders are broken are compared with those that chance would bring, if the
-//! delays of both paths had nothing to do with each other.
+//! Beside TCP a short queue of 20 ms moves only within a round trip, and so do two. Processes that
+//! are off the processor for as long let all queues of their host drain at once. Delays at one
+//! moment also differ by the trains that left just before. So neither levels nor their changes tell
+//! such queues apart; the order of arrivals does.
 //!
-//! That takes one-way delays, and of departures only their order: neither trains nor pauses of a host change it. Where the
-//! ways of two paths differ before or behind the queue, orders are broken by as much, and tell of one queue only if it
-//! moves by far more. Until orders tell, nothing is sure.
+//! If two packets leave one after the other on different paths, and the second arrives first, there
+//! are two queues, or something besides the queue delayed the first. The time by which orders are
+//! broken is compared with that expected by chance, if the delays of the paths were independent.
+//!
+//! This takes one-way delays, and only the order of departures: neither trains nor pauses of a host
+//! change it. If the ways of two paths differ before or behind the queue, orders are broken by as
+//! much. They then tell of one queue only if it moves by far more. Without evidence from orders
+//! this module says nothing.
 
 use core::time::Duration;
 
@@ -21,47 +24,48 @@ use super::scales::Scale;
 use super::{ConcordanceConfig, Path};
 use crate::grid::millis;
 
-/// The order of packets that came within this time is not known, in ms: a host without times of arrival reads one socket
-/// after the other.
+/// The order of arrivals closer than this is unknown, in ms: a host without arrival timestamps
+/// reads one socket after the other.
 const AT_ONCE_MS: f64 = 0.1;
 
-/// Packets of a path that left within this are one train, which has one time of departure.
+/// Packets of a path that left within this time are one train, with one time of departure.
 const TRAIN_NS: u64 = 2_000;
 
-/// How many trains of a path are remembered: those that came while others were on their way.
+/// The trains remembered of a path: those that arrived while others were in flight.
 const TRAINS: usize = 48;
 
-/// How far apart the delays are that are remembered, and how many: those of a second.
+/// The distance of the remembered delays, and their number: those of a second.
 const PAST_EVERY: Duration = Duration::from_millis(25);
 const PAST: usize = 40;
 
-/// How many orders chance would break for a piece of evidence.
+/// The broken orders expected by chance that make a piece of evidence.
 const PIECE: f64 = 3.0;
 
-/// The part of the orders that two queues keep where their hosts stand still: both run empty then. With 0.3 two of sixteen
-/// pairs of starved hosts were one for a while.
+/// The share of orders that two queues preserve while their hosts stand still, as both drain then.
+/// With 0.3 two of sixteen pairs of starved hosts were taken for one for a while.
 const TWO_QUEUES: f64 = 0.5;
 
-/// Orders that are broken by less, in ms, are broken by the times that hosts note.
+/// Orders broken by less, in ms, are put down to the timestamps of hosts.
 const KNOWN_MS: f64 = 0.2;
 
-/// More than any one-way delay, whose zero is unknown: a packet that came early in the engine's time left before it.
+/// More than any one-way delay, whose zero is unknown: a packet that arrived early in the engine's
+/// time left before it.
 const BEFORE_NS: u64 = 1 << 40;
 
-/// The packets that came on one path.
+/// The arrivals on one path.
 #[derive(Clone, Debug)]
 pub(super) struct Course {
-    /// The newest trains; that of the number n is at n modulo their number.
+    /// The newest trains; train n is at n modulo their number.
     trains: [Train; TRAINS],
     count: usize,
-    /// Delays of the last second, in ms; the oldest is at `next` where all are there.
+    /// Delays of the last second, in ms; once all are there, the oldest is at `next`.
     past: [f32; PAST],
     known: usize,
     next: usize,
     noted: Option<Timestamp>,
 }
 
-/// Packets that left at once: when, and the delays of the first and of the last in ms.
+/// A train of packets: its time of departure, and the delays of its first and last packet in ms.
 #[derive(Clone, Copy, Debug, Default)]
 struct Train {
     left_ns: u64,
@@ -70,7 +74,8 @@ struct Train {
 }
 
 impl Train {
-    /// One packet. Round-trip times tell nothing: with them comes the way back.
+    /// A train of one packet; `None` without a one-way delay, since round-trip times include the
+    /// way back.
     fn of(sample: &DelaySample) -> Option<Self> {
         let delay = sample.one_way?;
         let delay_ns = u64::try_from(delay.as_nanos()).unwrap_or(u64::MAX);
@@ -78,14 +83,14 @@ impl Train {
         Some(Self { left_ns, first_ms: millis(delay), last_ms: millis(delay) })
     }
 
-    /// How much later it left than another, in ms.
+    /// The time from another train's departure to this one's, in ms; zero if it left earlier.
     fn behind(&self, other: &Self) -> f64 {
         self.left_ns.saturating_sub(other.left_ns) as f64 / 1e6
     }
 }
 
 impl Course {
-    /// Nothing came yet.
+    /// No arrivals yet.
     pub(super) fn new() -> Self {
         Self { trains: [Train::default(); TRAINS], count: 0, past: [0.0; PAST], known: 0, next: 0, noted: None }
     }
@@ -95,7 +100,7 @@ impl Course {
         let Some(train) = Train::of(sample) else { return };
         match self.count.checked_sub(1).map(|newest| &mut self.trains[newest % TRAINS]) {
             Some(newest) if train.left_ns < newest.left_ns => {
-                // Out of order, or delays have another zero now.
+                // Reordered packets, or a new zero of the delays.
                 (self.count, self.trains[0]) = (1, train);
             }
             Some(newest) if train.left_ns - newest.left_ns < TRAIN_NS => newest.last_ms = train.last_ms,
@@ -112,7 +117,8 @@ impl Course {
         }
     }
 
-    /// The first train that left after this one, where one has come already, or else the last that left before it.
+    /// The first train that left after this one, if one has arrived, or else the last one that left
+    /// before it.
     fn next_to(&self, train: &Train) -> Option<Train> {
         let newest_first = || (self.count.saturating_sub(TRAINS)..self.count).rev().map(|at| self.trains[at % TRAINS]);
         let after = newest_first().take_while(|other| other.left_ns > train.left_ns).last();
@@ -125,12 +131,12 @@ impl Course {
     }
 }
 
-/// Two packets that left one after the other on different paths.
+/// Two packets sent one after the other on different paths.
 #[derive(Clone, Copy, Debug)]
 struct Two {
-    /// Whether the first one is that of the path whose packet came.
+    /// Whether the first one belongs to the path of the packet that just arrived.
     is_first: bool,
-    /// How much later the second left, in ms.
+    /// The time from the first departure to the second, in ms.
     gap: f64,
     first_ms: f64,
     second_ms: f64,
@@ -147,7 +153,7 @@ impl Two {
         (self.first_ms - self.second_ms - self.gap).abs() < AT_ONCE_MS
     }
 
-    /// By how much the second would come before the first with these delays; in ms.
+    /// How much earlier than the first the second would arrive with these delays, in ms.
     fn broken_by(&self, first_ms: f64, second_ms: f64) -> f64 {
         (first_ms - second_ms - self.gap - KNOWN_MS).max(0.0)
     }
@@ -156,25 +162,27 @@ impl Two {
 /// The evidence of the orders of two paths.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Order {
-    /// When the last train of each path left that one of the other was compared with.
+    /// For the arrivals of each path, the departure of the other path's train last compared with.
     compared: [u64; 2],
-    /// By how much orders were broken since the last piece of evidence, and would be by chance, in ms.
+    /// The time by which orders were broken since the last piece of evidence, and that expected by
+    /// chance, in ms.
     broken: f64,
     expected: f64,
-    /// How many would be by chance.
+    /// The number of broken orders expected by chance.
     breaks: f64,
-    /// How many were compared, and in how many of these a dip showed.
+    /// The orders compared, and those during which a dip showed.
     count: u32,
     dipped: u32,
     /// The step of the last piece of evidence.
     judged: u64,
-    /// The log-odds of one queue, of all that was measured and of what was while a dip showed.
+    /// The log-odds of one queue: from all measurements, and from those while a dip showed.
     all: f64,
     tested: f64,
 }
 
 impl Order {
-    /// A packet came on one of two paths, the second where `is_second`; true: there is new evidence.
+    /// A packet arrived on one of two paths: the second, if `is_second`. True: there is new
+    /// evidence.
     pub(super) fn compare(
         &mut self,
         sample: &DelaySample,
@@ -202,7 +210,7 @@ impl Order {
         is_piece
     }
 
-    /// Compares an order with those that chance would bring.
+    /// Compares an order with those expected by chance.
     fn add(&mut self, two: &Two, [own, other]: [&Course; 2]) {
         let (firsts, seconds) = if two.is_first { (own, other) } else { (other, own) };
         self.broken += two.broken_by(two.first_ms, two.second_ms);
@@ -216,7 +224,7 @@ impl Order {
         }
     }
 
-    /// Makes a piece of evidence of the orders compared.
+    /// Makes a piece of evidence from the orders compared.
     fn judge(&mut self, step: u64, config: &ConcordanceConfig) {
         let kept = (1.0 - self.broken / self.expected).max(0.0);
         let piece = log_ratio(kept, config.one_queue, 1.0) - log_ratio(kept, TWO_QUEUES, 1.0);
@@ -227,8 +235,8 @@ impl Order {
         *self = Self { compared, judged: step, all, tested, ..Self::default() };
     }
 
-    /// The log-odds of one queue, of all that was measured and of what was while a dip showed; `None` where no order was
-    /// compared.
+    /// The log-odds of one queue, from all measurements and from those while a dip showed; `None`
+    /// if no order was compared.
     pub(super) fn log_odds(&self) -> Option<[f64; 2]> {
         let is_heard = self.count > 0 || self.judged > 0;
         is_heard.then_some([self.all, self.tested])
@@ -274,7 +282,8 @@ mod tests {
 
     #[test]
     fn orders_are_broken_by_how_much_earlier_the_second_comes() {
-        // It left 2 ms later and took 7 ms less: 5 ms, of which 0.2 are not known.
+        // The second left 2 ms later and took 7 ms less: broken by 5 ms, less the uncertainty of
+        // 0.2 ms.
         let [came, next] = [(0.0, 20.0), (2.0, 15.0)].map(|(left, came)| Train::of(&sample(left, came)).unwrap());
         let two = Two::of(&came, &next);
         assert!(two.is_first);

@@ -1,8 +1,8 @@
 //! The scales on which the delays of a path are compared: spans up to the length of the round trips.
 //!
-//! Those who fill a queue hear of it after a round trip, and so it moves in round trips and not in less; and what a
-//! path has in flight is sent, and measured, as unevenly as it came back one round trip ago. What differs between
-//! two delays within a round trip is mostly the one or the other's own.
+//! Flows that fill a queue hear of it after a round trip, so the queue moves on that time scale. A
+//! path sends its packets, and measures its delays, as unevenly as they returned one round trip
+//! ago. So differences of two delays within a round trip are mostly each path's own.
 
 use core::ops::Range;
 use core::time::Duration;
@@ -36,14 +36,15 @@ impl Scale {
         1 << self.0
     }
 
-    /// The shortest steps in whose changes it shows what happened in these, of them: they look back on so many spans.
+    /// The shortest steps whose changes these events affect: on this scale changes look back on
+    /// `spans` spans.
     pub(super) fn shows_in(self, happened: &Range<u64>, spans: u64) -> Range<u64> {
         let tail = if happened.is_empty() { 0 } else { spans * SPAN * self.steps() };
         happened.start..happened.end + tail
     }
 
-    /// How many of the scales that are longer than the shortest go with these round trips: each where the spans of the
-    /// one before it are shorter.
+    /// How many of the longer scales suit these round trips: each one whose predecessor's span is
+    /// shorter than the round trip.
     pub(super) fn longer_within(round_trip_ms: f64, step: Duration) -> usize {
         let is_short = |scale: &Self| millis(step) * ((SPAN * scale.steps()) as f64) < round_trip_ms;
         Self::all()[..SCALES - 1].iter().take_while(|scale| is_short(scale)).count()
@@ -86,13 +87,13 @@ impl Scales {
         self.base_rtt_ms
     }
 
-    /// The least round-trip time of all, in ms; infinite where there was no sample.
+    /// The least round-trip time ever, in ms; infinite without a sample.
     pub(super) fn least_rtt_ms(&self) -> f64 {
         self.least_rtt_ms
     }
 
-    /// Takes a sample; true: there are new points. The steps of each scale are made of those of the shortest, and their
-    /// least delays are the least of theirs.
+    /// Takes a sample. True: there are new points. Longer scales are built from the shortest steps
+    /// and their least delays.
     pub(super) fn add(&mut self, sample: &DelaySample) -> bool {
         self.base_rtt_ms = millis(self.base_rtt.update(sample.now, sample.rtt));
         self.least_rtt_ms = self.least_rtt_ms.min(millis(sample.rtt));
@@ -129,7 +130,8 @@ mod tests {
         (0..400).for_each(|at| {
             scales.add(&sample(at * 10, 50.0));
         });
-        // Of 4 s: 80, 40 and 20 steps, of which the last is under way and the first 17 are looked back on.
+        // In 4 s there are 80, 40 and 20 steps. The last is under way, and the first 17 only serve
+        // for looking back.
         let ends = Scale::all().map(|scale| scales.on(scale).known());
         assert_eq!(ends.each_ref().map(|known| known.end), [79, 39, 19]);
         assert_eq!(ends[2].start, 17);

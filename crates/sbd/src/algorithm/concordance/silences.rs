@@ -1,15 +1,15 @@
-//! Silences that two paths have in common: a host stood still then, or had nothing to send, and no queue did it.
+//! Common silences of two paths: a host stood still or had nothing to send; no queue caused them.
 
 use core::time::Duration;
 
 use fairpath_core::Timestamp;
 
-/// Samples are so many times as far apart as usual where a path is silent: more than bursts and aggregated
-/// acknowledgements make of them.
+/// The distance of samples during a silence, relative to the usual one: more than bursts and
+/// aggregated acknowledgements cause.
 const TIMES: f64 = 8.0;
 
-/// And at least so far: a queue falls by no more than the silence, and less than this is not worth the time
-/// that is left out.
+/// The least silence. A queue falls by no more than the silence, and shorter ones are not worth the
+/// time that is left out.
 const LEAST: Duration = Duration::from_millis(10);
 
 /// Over how many samples the usual distance is a mean.
@@ -19,7 +19,7 @@ const MEMORY: f64 = 64.0;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Silences {
     newest: Option<Timestamp>,
-    /// How far samples usually are apart, in ns; 0 where it is not known yet.
+    /// The usual distance of samples, in ns; 0 if it is unknown.
     usual_ns: f64,
     /// From the sample before the last silence to that after it.
     last: Option<(Timestamp, Timestamp)>,
@@ -35,7 +35,7 @@ impl Silences {
             self.usual_ns = gap_ns;
         }
         let longest = TIMES * self.usual_ns;
-        // Where all are as long from now on, that becomes usual.
+        // If all gaps are as long from now on, this becomes usual.
         self.usual_ns += (gap_ns.min(longest) - self.usual_ns) / MEMORY;
         let silent = gap_ns > longest && gap >= LEAST;
         if silent {
@@ -44,8 +44,8 @@ impl Silences {
         silent
     }
 
-    /// The last silence of two paths where it is one: they are silent together for four fifths of the time in
-    /// which either is.
+    /// The last silence of two paths, if it is common: both are silent for four fifths of the time
+    /// in which either is.
     pub(super) fn common(&self, other: &Self) -> Option<(Timestamp, Timestamp)> {
         let ((begin, end), (other_begin, other_end)) = (self.last?, other.last?);
         let either = (begin.min(other_begin), end.max(other_end));

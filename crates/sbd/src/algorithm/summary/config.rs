@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-/// What counts as variability, and how wide the band is around the mean delay that a mean must
+/// The definition of variability, and the width of the band around the mean delay that a mean must
 /// leave to count as oscillating.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Variability {
@@ -166,10 +166,10 @@ impl SummaryConfig {
         }
     }
 
-    /// What a later program of the authors of the trend line calls SSC. It is **weaker than the
-    /// published ones**: it does not ask for a bottleneck, compares variabilities by 0.1 ms and
-    /// counts oscillations nearly always. Whether their paper compares itself with this one is not
-    /// known; the partition is held for as long as the paper says.
+    /// The variant called SSC in a later program of the authors of the trend line. It is **weaker
+    /// than the published ones**: it does not ask for a bottleneck, compares variabilities by 0.1
+    /// ms and counts oscillations nearly always. Whether their paper compares itself with this one
+    /// is unknown. The partition is held for as long as the paper says.
     // [DrainQueue; TR2018 §5.2]
     pub fn author_variant() -> Self {
         Self {

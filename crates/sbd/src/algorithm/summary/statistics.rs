@@ -196,7 +196,7 @@ impl Statistics {
 
     /// The mean of a quantity per sample over the last M intervals, of which the newest F count
     /// alike and the older ones less and less.
-    // [RFC8382 §4.1] with i = 1 for the newest interval
+    // [RFC8382 §4.1] with i = 1 for the newest interval.
     //     w_i = M - F + 1  for i <= F,   w_i = M - i + 1  for i > F
     //     X_est = sum_i( w_i * X_base_i ) / sum_i( w_i * num_i )
     fn weighted(&self, config: &SummaryConfig, quantity: impl Fn(&Interval) -> Option<f64>) -> f64 {

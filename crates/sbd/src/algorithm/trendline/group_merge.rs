@@ -62,10 +62,13 @@ mod tests {
 
     #[test]
     fn a_dip_does_not_part_a_queue_that_builds_up() {
-        // Groups 100, 102, 105 and 104, 107, 110; 103, 101 and 100 are alone. The second has the
-        // mean 107 > 105 and begins 10 ms after the first. With t = 0, 10, 20, 30, 40, 50:
-        // m = 6, Σt = 150, Σs = 628, Σt² = 5500, Σts = 16020;
-        // k = 1000 · (6 · 16020 - 150 · 628) / (6 · 5500 - 150²) = 1000 · 1920 / 10500 = 182.857
+        // The groups are 100, 102, 105 and 104, 107, 110; 103, 101 and 100 are alone. The second
+        // has the mean 107 > 105 and begins 10 ms after the first. With t = 0, 10, 20, 30, 40, 50
+        // the slope follows from these sums.
+        //
+        //     m = 6, Σt = 150, Σs = 628, Σt² = 5500, Σts = 16020
+        //
+        //     k = 1000 · (6 · 16020 - 150 · 628) / (6 · 5500 - 150²) = 1000 · 1920 / 10500 = 182.857
         let line = longest(&[100.0, 102.0, 105.0, 104.0, 107.0, 110.0, 103.0, 101.0, 100.0], 50.0).unwrap();
         assert_eq!((line.points(), line.first_ms(), line.last_ms()), (6, 0.0, 50.0));
         assert!((line.slope().unwrap() - 182.857).abs() < 0.001, "{:?}", line.slope());
