@@ -9,8 +9,8 @@ use reed_solomon_simd::ReedSolomonEncoder;
 
 use crate::wire::{Repair, symbol, symbol_length};
 
-/// The most pieces of a block. A block of so many of 1,300 bytes is one of 100 ms at 17 Mbit/s; more would make the
-/// share of repair hardly smaller.
+/// The most pieces of a block. At 17 Mbit/s a full block of pieces of 1,300 bytes takes 100 ms;
+/// more pieces would hardly reduce the share of repair.
 const PIECES_MAX: usize = 160;
 
 /// The most repair of a block: its packets and its pieces are told apart by one byte.

@@ -31,7 +31,7 @@ use fairpath_core::{Bitrate, ByteCount, Timestamp};
 
 pub use parameters::BudgetParameters;
 
-/// By how much it varies is said of the last so long.
+/// The time over which the variation of the budget is reported.
 const SPREAD_OF: Duration = Duration::from_secs(30);
 
 /// The budget of an encoder.
@@ -81,8 +81,8 @@ impl Budget {
         (self.parameters.first_try.as_bps() as f64).max(self.parameters.tries * passed)
     }
 
-    /// The paths may send `whole`, of which this share is repair and copies; what is sent may wait for so long, and so much
-    /// waits.
+    /// Takes the rate `whole` of the paths, the share `beside` of repair and copies in it, how long
+    /// data may wait, and how much waits.
     pub(crate) fn on_rates(&mut self, whole: Bitrate, beside: f64, wait: Duration, waiting: ByteCount, now: Timestamp) {
         let room = (1.0 - beside.clamp(0.0, 1.0)) * whole.as_bps() as f64;
         let elapsed = self.set_at.map_or(0.0, |at| now.since(at).as_secs_f64());
@@ -145,7 +145,7 @@ mod tests {
         budget.on_rates(offer, 0.0, WAIT, waiting, Timestamp::from_millis(100 * tenth));
     }
 
-    /// The budget, in Mbit/s, at the end of so many seconds of rates that are offered, in Mbit/s.
+    /// The budget at the end of `seconds` with the offered rates, both in Mbit/s.
     fn run(budget: &mut Budget, from: u64, seconds: u64, offer: impl Fn(u64) -> u64) -> f64 {
         for tenth in 10 * from..10 * (from + seconds) {
             deliver(budget, tenth, offer(tenth), ByteCount::ZERO);

@@ -68,7 +68,7 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    /// The number of which these are the low 32 bits.
+    /// The number with these low 32 bits.
     pub(crate) fn number(&self, low: u32) -> u64 {
         expand(low, self.highest)
     }

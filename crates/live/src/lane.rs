@@ -53,7 +53,7 @@ pub(crate) struct Lane {
     pub(crate) late: f64,
     pub(crate) delays: Option<Delays>,
     pub(crate) is_silent: bool,
-    /// By how much its delays vary as a rule.
+    /// The usual deviation of its delays.
     pub(crate) varies: Duration,
     /// How many packets in a row had no answer, or had it later than all but a few do.
     unanswered: usize,
@@ -128,7 +128,8 @@ impl Lane {
         Rtt { variance: self.varies.max(VARIES), ..Rtt::steady(self.rtt()) }
     }
 
-    /// An answer came, so long after its packet left. One that is late is none: what follows it is late, too.
+    /// An answer came `after` its packet left. A late one counts as missing, since later ones are
+    /// late, too.
     pub(crate) fn on_answer(&mut self, after: Duration) {
         self.unanswered = if after > self.patience() { self.unanswered + 1 } else { 0 };
     }

@@ -14,13 +14,13 @@ use crate::wire::expand;
 /// How long the least counts that was found in a window; two of them are known at a time.
 const WINDOW: Duration = Duration::from_secs(15);
 
-/// Where all that comes seems to be late for so long, a clock has jumped.
+/// How long all packets have to seem late before the clock is taken to have jumped.
 const LATE_FOR: Duration = Duration::from_secs(1);
 
 /// The peer's clock.
 #[derive(Debug, Default)]
 pub(crate) struct PeerClock {
-    /// The newest time there, in µs, of which 32 bits travel.
+    /// The newest time of the peer's clock, in µs; its low 32 bits travel.
     newest: Option<u64>,
     /// The least of (here − there), in µs, in the window before and in this one.
     least: [Option<i64>; 2],
@@ -31,8 +31,8 @@ pub(crate) struct PeerClock {
 }
 
 impl PeerClock {
-    /// A packet came that left at `left`, when the shortest round trip took so many tenths of a millisecond. How long
-    /// it took.
+    /// A packet arrived that left at `left`; the sender's shortest round trip is `least`, in tenths
+    /// of a millisecond. Returns the packet's delay.
     pub(crate) fn on_arrival(&mut self, left: u32, least: u16, now: Timestamp) -> Duration {
         let there = self.there(left);
         let here = micros(now);
@@ -85,10 +85,11 @@ fn micros(at: Timestamp) -> i64 {
 mod tests {
     use super::*;
 
-    /// The clock there shows so much less.
+    /// The offset of the peer's clock: it is behind by this much.
     const BEHIND: u64 = 1_000_000_000;
 
-    /// A packet that leaves at `ms` and takes so long, where a round trip takes 40 ms.
+    /// The measured delay of a packet that leaves at `ms` and takes `delay`, with a round trip of
+    /// 40 ms.
     fn took(clock: &mut PeerClock, ms: u64, delay: u64) -> Duration {
         let left = (1_000 * ms).wrapping_sub(BEHIND) as u32;
         clock.on_arrival(left, 400, Timestamp::from_millis(ms + delay))

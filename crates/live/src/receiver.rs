@@ -13,7 +13,8 @@ use crate::lane::ACK_DELAY_MAX;
 use crate::peer_clock::PeerClock;
 use crate::wire::{Body, Datagram, Malformed, PathReport, Report, Way};
 
-/// Reports end so long after the last datagram: the sender has heard of it by then, though some were lost.
+/// How long after the last datagram reports end. The sender has heard of it by then, though some
+/// were lost.
 const REPORT_FOR: Duration = Duration::from_secs(1);
 
 /// How many paths are told apart. Their numbers come from the sender.

@@ -33,7 +33,7 @@ impl Kept {
     }
 }
 
-/// A packet that left, of which it is not known what became.
+/// A packet whose fate is not known yet.
 #[derive(Clone, Copy, Debug)]
 struct Left {
     piece: Option<PieceId>,

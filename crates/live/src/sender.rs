@@ -63,7 +63,7 @@ pub enum Cargo {
     Piece(FlowId, u64),
     /// A part of a piece, and of how many: it was cut for larger datagrams than can leave now.
     PieceFragment(FlowId, u64, [u8; 2]),
-    /// Repair, of which nothing is sent again.
+    /// Repair, which is never sent again.
     Repair,
 }
 
@@ -103,7 +103,7 @@ enum To {
     Only(PathId),
     /// On another one than this.
     Other(PathId),
-    /// On another one than this, of which no answer came in time.
+    /// On another path than this one, whose answer did not come in time.
     Instead(PathId),
 }
 

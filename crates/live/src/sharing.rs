@@ -17,8 +17,8 @@ pub enum Sharing {
 }
 
 impl Sharing {
-    /// The rate of each path, of which a TCP would send `region`, so much of each comes in time, windows let out no more
-    /// than `allowed`, and round trips take so long.
+    /// The rate of each path. `region` has the rates of a TCP, `values` the shares that arrive in
+    /// time, `allowed` the limits by the windows, `rtts` the round trips.
     pub(crate) fn rates(
         self,
         region: &Region,

@@ -38,7 +38,8 @@ const PROBE_EVERY: Duration = Duration::from_millis(300);
 /// The same of a path that costs more than others: what measures it costs, and says in a few seconds what it is worth.
 const DEAR_PROBE_EVERY: Duration = Duration::from_secs(1);
 
-/// The friendly rates of a group go to the paths that cost least: those of others count by so much less.
+/// The value of paths of higher cost, so that the friendly rates of a group go to its cheapest
+/// paths.
 const DEAR_VALUE: f64 = 1e-3;
 
 /// The packets that a path may always carry in a round trip: the initial window [RFC9002 §7.2].
@@ -175,7 +176,8 @@ impl Spread {
         }
     }
 
-    /// The path for a packet, with which so many bytes wait; not `except`, of which it is a copy.
+    /// The path for a packet, with the bytes that wait behind it; not `except`, which has the
+    /// original.
     pub(crate) fn choose(
         &mut self,
         due: Due,
@@ -216,8 +218,8 @@ impl Spread {
         open.map(|lane| (lane.rank, lane.facts.terms.price())).min().map(|(_, price)| price)
     }
 
-    /// A path that is to carry a copy of so many bytes that go on `chosen`; or, of what leaves on none, a silent path, if
-    /// any.
+    /// A path that is to carry a copy of `bytes` that leave on `chosen`. Without `chosen`, a silent
+    /// path, if there is one.
     pub(crate) fn probed(
         &mut self,
         chosen: Option<PathId>,

@@ -8,7 +8,7 @@ use fairpath_rate::{Bound, Delays};
 
 use crate::wire::PathReport;
 
-/// Round-trip times count for so long, by the specification of the paper's controller: a sliding window of 5 s.
+/// How long delays count, as the paper's controller specifies: a sliding window of 5 s.
 const DELAYS_FOR: Duration = Duration::from_secs(5);
 
 /// The window in which delays alone may show that a path has become late: the long window hides a
@@ -76,7 +76,7 @@ impl Track {
         all.unwrap_or(0.0).max(newest.unwrap_or(0.0))
     }
 
-    /// By how much delays vary as a rule: what a queue that has just filled adds is none of it.
+    /// The usual deviation of delays; the growth of a filling queue does not count.
     pub(crate) fn usual_deviation(&self) -> Duration {
         pooled(self.delays.iter()).map_or(Duration::ZERO, |delays| delays.deviation)
     }

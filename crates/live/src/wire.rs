@@ -153,7 +153,8 @@ pub(crate) struct PieceFragment {
 }
 
 impl PieceFragment {
-    /// In how many parts a body leaves of which datagrams have this room; `None` where there is none for it.
+    /// The number of parts of a body, in datagrams with this room; `None` if there is no room for
+    /// any.
     pub(crate) fn total(body: usize, room: usize) -> Option<u8> {
         if SOURCE_HEAD + body <= room {
             return Some(1);
@@ -245,7 +246,7 @@ pub(crate) fn symbol(body: &[u8], length: usize) -> Option<Vec<u8>> {
     })
 }
 
-/// How long the symbols of a block are whose longest body has so many bytes.
+/// The length of the symbols of a block whose longest body has `body` bytes.
 pub(crate) fn symbol_length(body: usize) -> usize {
     (LENGTH + body).next_multiple_of(2)
 }
@@ -360,7 +361,7 @@ fn read_report(mut rest: Bytes) -> Option<Report> {
     Some(Report { number, counts: Counts::from_words(words), paths })
 }
 
-/// A number of which the low 32 bits came: the nearest to `near`.
+/// The number with these low 32 bits that is nearest to `near`.
 pub(crate) fn expand(low: u32, near: u64) -> u64 {
     let ahead = low.wrapping_sub(near as u32) as i32;
     near.saturating_add_signed(ahead.into())

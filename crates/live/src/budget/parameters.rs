@@ -8,26 +8,26 @@ use fairpath_core::Bitrate;
 /// The parameters of a [`Budget`](super::Budget).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BudgetParameters {
-    /// The budget is a part of the mean of so long.
+    /// The time over which the mean room is taken.
     pub mean_of: Duration,
-    /// However long packets may take, none is to wait for longer than this.
+    /// The longest wait of a packet, whatever the deadline.
     pub wait_max: Duration,
-    /// Packets wait for a moment with each picture, and for longer with a large one. Those that have waited this long are
-    /// more than the paths take.
+    /// Packets wait for a moment with each picture, and longer with a large one. A wait of this
+    /// length means that the paths are overloaded.
     pub stands: Duration,
-    /// Where packets would wait for too long, the budget is this part of what there is until they do not.
+    /// The part of the room that the budget falls to while packets would wait for too long.
     pub drained: f64,
-    /// The largest rise in a second, in parts of what there is: from nothing to all takes 20 s, in which an encoder makes a
-    /// few pictures that begin anew.
+    /// The largest rise in a second, relative to the room. A rise from nothing to all takes 20 s,
+    /// in which an encoder makes a few key pictures.
     pub rises: f64,
-    /// The part of the rates that it takes: a tenth is left free, so that a picture larger than others finds room.
+    /// The part of the room that it takes. A tenth is left free for larger pictures.
     pub used: f64,
-    /// The rate that may be tried, in parts of what has passed. A link that carries no more loses a third of it, for about
-    /// as long as a loss takes to be seen.
+    /// The rate that may be tried, relative to the rate that arrived. A link at its capacity loses
+    /// a third of it, for about as long as a loss takes to be seen.
     pub tries: f64,
-    /// For how long it counts what has passed: an encoder whose picture stands still for a while may have what it had.
+    /// How long an arrived rate is remembered: an encoder may return to it after a still picture.
     pub passed_for: Duration,
-    /// The rate that may be tried before anything has passed: a small picture takes it.
+    /// The rate that may be tried before anything has arrived: enough for a small picture.
     pub first_try: Bitrate,
 }
 

@@ -37,7 +37,7 @@ impl Sender {
         Some(Due { deadline: kept.due.since(kept.queued_at), left: kept.due.since(now), held })
     }
 
-    /// The path for what has to arrive then; not `except`, of which it is a copy.
+    /// The path for data that is due then; not `except`, which has the original.
     fn choose(
         &mut self,
         due: Due,

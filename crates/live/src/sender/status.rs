@@ -20,7 +20,7 @@ pub struct PathStatus {
     pub sent: ByteCount,
     /// How long packets take there, one way; `None` before the first report.
     pub delay: Option<Duration>,
-    /// By how much that varies: the standard deviation.
+    /// The standard deviation of the delay.
     pub delay_deviation: Option<Duration>,
     /// The share that was lost in the last two seconds.
     pub loss: f64,

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use crate::common::{Link, World};
 
-/// A block of so many pieces, of these lengths, with its repair, as it leaves.
+/// The datagrams of a block with pieces of these lengths, and its repair.
 fn block(lengths: &[usize], loss: u32) -> Vec<(Cargo, Bytes)> {
     let config = Config { deadline: Duration::from_secs(1), copies: Copies::None, ..Config::default() };
     let mut sender = Sender::new(config);
@@ -103,7 +103,7 @@ fn a_path_that_works_is_heard_of_where_nothing_is_in_time() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Any so many of a block's packets as it has pieces are enough, whichever they are and in whichever order.
+    /// As many packets of a block as it has pieces are enough, whichever they are and in any order.
     #[test]
     fn any_losses_within_the_repair_are_made_up_for(
         lengths in proptest::collection::vec(0_usize..1_100, 5..100),

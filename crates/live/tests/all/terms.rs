@@ -1,4 +1,4 @@
-//! Paths that cost something, are for emergencies, or may carry only so much.
+//! Paths with a cost, backups, and paths with a cap.
 
 use core::time::Duration;
 

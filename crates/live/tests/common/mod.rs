@@ -72,7 +72,7 @@ pub(crate) struct World {
     pub(crate) lost_cargo: Vec<Cargo>,
 }
 
-/// With so many paths.
+/// An engine with this many paths.
 fn engine(paths: usize) -> Engine {
     let mut engine = EngineConfig::live().build().expect("the default");
     for path in (0..paths).map(|at| PathId::new(at as u32)) {
@@ -128,7 +128,7 @@ impl World {
         self.links.iter().enumerate().map(fact).collect()
     }
 
-    /// The application sends a packet of so many bytes.
+    /// The application sends a packet of `length` bytes.
     pub(crate) fn queue(&mut self, flow: FlowId, length: usize, is_marked: bool) {
         let mut packet = vec![0; length];
         self.luck.fill(&mut packet[..]);
