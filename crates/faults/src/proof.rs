@@ -17,7 +17,7 @@ use fairpath_quic_sim::Side;
 /// §14.1].
 pub(crate) const PROBE_MAX: usize = 1_200;
 
-/// By how much more than it gets an end may send to an address that is not proved.
+/// The bytes that may leave to an unproved address, for each byte that came from it.
 const AMPLIFICATION: usize = 3;
 
 /// How far apart questions are that leave beyond that to a host. They are a second apart, and each may wait for its socket

@@ -27,7 +27,7 @@ const FAULT_MAX: Duration = Duration::from_secs(6);
 /// The least that each sending end sends.
 const BYTES: u64 = 1_000_000;
 
-/// A path that was closed is opened again at most so much later: the longest wait between attempts, the
+/// How long until a closed path is opened again, at most: the longest wait between attempts, the
 /// longest between challenges, and round trips.
 const REOPENED: Duration = Duration::from_secs(14);
 
@@ -42,7 +42,7 @@ const CONNECTED: Duration = Duration::from_secs(5);
 /// given up, and another one succeeds.
 const REDIALLED: Duration = IDLE_TIMEOUT.saturating_add(Duration::from_secs(3 + 4)).saturating_add(CONNECTED);
 
-/// How a connection may end of which one end is gone or could not be reached for long.
+/// The permitted errors of a connection whose other end is gone, or could not be reached for long.
 const CLEAR: [&str; 3] = ["timed out", "reset by peer", "not made in time"];
 
 /// The faults of hosts are numbered from here on, beyond all those of wires.

@@ -110,8 +110,9 @@ impl World {
         Self::over(Wires::new(wires, seed), clocks, cryptography, engine, seed)
     }
 
-    /// A connection over these wires to a server that has one address and so many ports. The ways are those of the first
-    /// wire's ports, then those of the second's, and the first of all carries the handshake.
+    /// A connection over these wires to a server with one address and `ports` ports. The ways are
+    /// those of the first wire's ports, then those of the second's; the very first carries the
+    /// handshake.
     pub fn with_ports(wires: &[Wire], ports: u16, seed: u64) -> Self {
         let wires = Wires::with_ports(wires, ports, seed);
         Self::over(wires, [Skew::default(); 2], Cryptography::Tls, &EngineConfig::live(), seed)
@@ -456,14 +457,14 @@ impl World {
         self.wires.set_rate(way, Side::Server, rate, self.at());
     }
 
-    /// A host stands still for so long: what comes waits in its sockets, and its clock goes on.
+    /// Stalls a host: datagrams wait in its sockets, and its clock goes on.
     pub fn stall(&mut self, side: Side, time: Duration) {
         let until = self.now + time;
         let machine = self.machine(side);
         machine.stalled_until = machine.stalled_until.max(until);
     }
 
-    /// A host sleeps for so long: what comes is lost, and its clock stands still.
+    /// Puts a host to sleep: datagrams are lost, and its clock stands still.
     pub fn sleep(&mut self, side: Side, time: Duration) {
         self.stall(side, time);
         let (now, until) = (self.now, self.now + time);

@@ -14,7 +14,7 @@ use fairpath_quic::{
 };
 use models::{Window, as_scenario, link, simulated, stacked, wire};
 
-/// By how much any two of the three may differ: packets, headers and timers are not the same.
+/// The largest difference of any two of the three: packets, headers and timers are not the same.
 const AGREE: f64 = 0.10;
 
 /// After slow start.

@@ -15,7 +15,7 @@ use rayon::prelude::*;
 
 use crate::bulk::Bulk;
 
-/// A constant, and how it becomes so many times as large.
+/// A constant, and how to scale it by a factor.
 type Constant = (&'static str, fn(&mut HealthParameters, f64));
 
 const CONSTANTS: &[Constant] = &[

@@ -280,7 +280,7 @@ impl Measured {
     }
 }
 
-/// Measures after a warm-up for so long what `so_far` counts, in bytes.
+/// Measures `so_far`, in bytes, for some time after a warm-up.
 async fn measure(warm_up: Duration, time: Duration, so_far: impl Fn() -> u64) -> Measured {
     tokio::time::sleep(warm_up).await;
     let (before, begun, cpu) = (so_far(), tokio::time::Instant::now(), cpu_seconds("self"));

@@ -13,7 +13,7 @@ use stack::Stack;
 /// How much virtual time a run takes.
 const TIME: Duration = Duration::from_secs(60);
 
-/// How many runs there are, of which the one in the middle is shown.
+/// The number of runs; the median is shown.
 const RUNS: u64 = 3;
 
 struct Run {

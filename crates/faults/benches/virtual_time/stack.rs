@@ -33,7 +33,7 @@ struct End {
     packets: u64,
 }
 
-/// Two ends, of which the client sends.
+/// Two ends; the client sends.
 pub(crate) struct Stack {
     ends: [End; 2],
     now: Instant,

@@ -1,4 +1,5 @@
-//! The address translator at the client's side of a wire: who sends from a port is seen from outside under another.
+//! The address translator at the client's side of a wire: each port inside is seen as another
+//! outside.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +38,7 @@ impl Translator {
         self.back.get(&outside).copied()
     }
 
-    /// It forgets who is seen how; who `lingers` is still reached as before.
+    /// Forgets the mappings. With `lingers` the old ones still deliver datagrams from outside.
     pub(super) fn rebind(&mut self, lingers: bool) {
         self.out.clear();
         if !lingers {

@@ -66,12 +66,12 @@ impl<T: Send + 'static> Process<T> {
         });
     }
 
-    /// From now on its clock is ahead by so much more.
+    /// Sets its clock forward.
     pub(super) fn jump(&mut self, by: Duration) {
         self.offset.ahead += by;
     }
 
-    /// Its clock stood still for so long.
+    /// Records that its clock stood still for `time`.
     pub(super) fn slept(&mut self, time: Duration) {
         self.offset.behind += time;
     }

@@ -33,7 +33,7 @@ const WHOLE_OF_TRANSFERS: usize = 200;
 const GOES_ON: Duration =
     IDLE_TIMEOUT.saturating_mul(2).saturating_add(SILENCE).saturating_add(Duration::from_secs(20));
 
-/// A path is opened again at most so much later than that.
+/// How much later than that a path is opened again, at most.
 const REOPENED: Duration = Duration::from_secs(14);
 
 /// The outcome of a sender that a receiver lied to.
@@ -157,7 +157,8 @@ impl Transfer {
         Ok(Outcome { trace, virtual_time: world.now, packets, had_to_live: self.faults.is_empty() })
     }
 
-    /// Runs it with a receiver that lies, for at most so long: what the sender came to, if anything.
+    /// Runs it with a lying receiver, for at most `patience`. Returns the sender's result, if there
+    /// is one.
     pub fn run_lied_to(&self, lie: Lie, patience: Duration) -> Result<Option<LiedTo>, Failure> {
         let mut world = World::new(&self.wires, self.tree(), self.cryptography, self.seed, (Some(lie), true))
             .map_err(|error| Failure(format!("the files cannot be written: {error}")))?;

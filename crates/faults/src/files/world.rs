@@ -446,8 +446,8 @@ impl World {
         self.translators[way].rebind(lingers);
     }
 
-    /// A machine stands still for so long: what comes waits in its sockets, and its clock goes on. By how much longer
-    /// than it would have stood still anyway.
+    /// Stalls a machine: datagrams wait in its sockets, and its clock goes on. Returns by how much
+    /// this prolongs an earlier stall.
     pub(super) fn stall(&mut self, side: Side, time: Duration) -> Duration {
         let until = &mut self.still_until[side as usize];
         let before = (*until).max(self.now);
@@ -455,7 +455,7 @@ impl World {
         *until - before
     }
 
-    /// A machine sleeps for so long: what comes is lost, and its clock stands still.
+    /// Puts a machine to sleep: datagrams are lost, and its clock stands still.
     pub(super) fn sleep(&mut self, side: Side, time: Duration) {
         let longer = self.stall(side, time);
         self.asleep_until[side as usize] = self.asleep_until[side as usize].max(self.now + time);

@@ -46,7 +46,8 @@ fn the_simulator_and_the_stack_in_virtual_time_agree() {
     assert!(apart.is_empty(), "more than {AGREE} apart: {apart:#?}");
 }
 
-/// Wires of so many Mbit/s with delays of 20 ms one way that spread by so many, so that packets overtake each other.
+/// A wire of this rate in Mbit/s, with one-way delays of 20 ms and this jitter, so that packets
+/// overtake each other.
 fn spread(mbps: u64, jitter_ms: u64) -> Wire {
     let jitter = Jitter::new(JitterDistribution::Normal, Duration::from_millis(jitter_ms)).overtaking();
     Wire { jitter, ..wire(mbps, 20, 240) }

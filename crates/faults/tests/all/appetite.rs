@@ -8,7 +8,7 @@ use fairpath_quic_core::EngineConfig;
 /// Between two moments at which the application takes something.
 const TICK: Duration = Duration::from_millis(5);
 
-/// For so long it does before anything is counted, and while something is.
+/// The time before counting begins, and the time of counting.
 const TIME: Duration = Duration::from_secs(20);
 
 /// The bytes that arrived on all paths for each byte that the application took, while it took

@@ -7,7 +7,7 @@ use fairpath_quic_core::EngineConfig;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// The least and the most of the one-way delays that the client knows of, path by path, in so much time.
+/// The least and the largest one-way delay that the client measures in `time`, path by path.
 fn delays(world: &mut World, time: Duration) -> Vec<(Duration, Duration)> {
     let mut found = vec![(Duration::MAX, Duration::ZERO); 2];
     for _ in 0..time.as_millis() / 20 {

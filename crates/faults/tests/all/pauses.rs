@@ -11,7 +11,7 @@ use rayon::prelude::*;
 
 use crate::files::transfer;
 
-/// A constant, and how it becomes so many times as large.
+/// A constant, and how to scale it by a factor.
 type Constant = (&'static str, fn(&mut Resumption, f64));
 
 const CONSTANTS: &[Constant] = &[

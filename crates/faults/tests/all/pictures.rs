@@ -1,4 +1,4 @@
-//! Pictures over two links, of which one goes bad.
+//! Pictures over two links, one of which goes bad.
 
 use fairpath_quic_core::EngineConfig;
 

@@ -27,7 +27,7 @@ fn open(world: &mut World) -> Vec<usize> {
     world.opened_ways().iter().enumerate().filter(|(_, open)| **open).map(|(way, _)| way).collect()
 }
 
-/// The goodput at the client for so long, in Mbit/s.
+/// The goodput at the client during this time, in Mbit/s.
 fn goodput(world: &mut World, time: Duration) -> f64 {
     let before = world.client.received();
     world.run_for(time);

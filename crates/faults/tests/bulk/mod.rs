@@ -48,7 +48,8 @@ impl Bulk {
         Self { from, ids, received: BTreeMap::new(), data: vec![0; 64 << 10].into() }
     }
 
-    /// Writes all that there is room for and reads all that came. The streams of which something came.
+    /// Writes all that there is room for and reads all that came. Returns the streams with new
+    /// data.
     pub(crate) fn look(&mut self, world: &mut World) -> Vec<StreamId> {
         let now = world.now;
         let streams = world.end(self.from).connection().expect("it is there").streams(now);
@@ -166,7 +167,7 @@ pub(crate) struct Outage {
     pub(crate) recovery: Option<Duration>,
 }
 
-/// Has one path of two go dark for so long. The longest time in which nothing of a stream could be read.
+/// Darkens one path of two for `time`. Returns the longest time in which no stream could be read.
 fn darken(world: &mut World, bulk: &mut Bulk, dark: usize, time: Duration) -> Duration {
     world.set_up(dark, false);
     let (dark_at, mut had_at) = (world.now, BTreeMap::new());
@@ -181,8 +182,8 @@ fn darken(world: &mut World, bulk: &mut Bulk, dark: usize, time: Duration) -> Du
     standstill
 }
 
-/// The longest time in which nothing of one of so many streams could be read, where one path of two goes dark so long
-/// after they have had their rate for three seconds.
+/// The longest time in which one of `count` streams could not be read. One path of two goes dark,
+/// `after` they have had their rate for three seconds.
 pub(crate) fn standstill(count: usize, dark: usize, after: Duration) -> Duration {
     let (mut world, mut bulk) = loaded(&[Wire::new(20, 20); 2], Side::Client, count, Duration::from_secs(3) + after);
     darken(&mut world, &mut bulk, dark, Duration::from_millis(1_200))
@@ -197,7 +198,7 @@ pub(crate) fn standstill_of_downloads(dark: usize, after: Duration) -> Duration 
     darken(&mut world, &mut bulk, dark, Duration::from_millis(1_200))
 }
 
-/// Streams that have sent for so long.
+/// A world whose streams have sent for `time`.
 fn loaded(wires: &[Wire], from: Side, count: usize, time: Duration) -> (World, Bulk) {
     let mut world = admitted(World::protected_by(Cryptography::Null, wires, &EngineConfig::live(), 3));
     let mut bulk = Bulk::open_from(from, &mut world, count);
@@ -205,7 +206,7 @@ fn loaded(wires: &[Wire], from: Side, count: usize, time: Duration) -> (World, B
     (world, bulk)
 }
 
-/// Has one path of two go dark under streams, so long after they have had their rate for five seconds.
+/// Darkens one path of two under streams, `after` they have had their rate for five seconds.
 pub(crate) fn outage(count: usize, dark: usize, seed: u64, after: Duration) -> Outage {
     let mut world = ends(&[Wire::new(20, 20), Wire::new(20, 20)], seed);
     let mut bulk = Bulk::open(&mut world, count);
@@ -225,8 +226,8 @@ pub(crate) fn outage(count: usize, dark: usize, seed: u64, after: Duration) -> O
     Outage { standstill, recovery }
 }
 
-/// How long so many echoes of 64 bytes take, one every 100 ms, beside a stream that fills two links of 10 Mbit/s with this
-/// delay and queue. The shortest first.
+/// The times of `count` echoes of 64 bytes, one every 100 ms, the shortest first. A stream beside
+/// them fills two links of 10 Mbit/s with this delay and queue.
 pub(crate) fn sparse(delay: Duration, queue: Duration, count: usize) -> Vec<Duration> {
     let rate = Bitrate::from_mbps(10);
     let wires = [Wire { rate, delay, queue: rate * queue, ..Wire::new(10, 10) }; 2];

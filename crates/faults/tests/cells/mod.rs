@@ -15,7 +15,7 @@ use rayon::prelude::*;
 /// How often is looked at what an engine says.
 pub(crate) const LOOK: Duration = Duration::from_millis(100);
 
-/// A network, and who is there.
+/// A network with its flows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cell {
     /// Whether both paths go over the first link.

@@ -59,7 +59,7 @@ pub(crate) fn as_scenario(wires: &[Wire]) -> Scenario {
     net.scenario
 }
 
-/// A wire of so many Mbit/s and ms one way, with a queue of so many ms.
+/// A wire with this rate in Mbit/s, one-way delay in ms, and queue in ms.
 pub(crate) fn wire(mbps: u64, delay_ms: u64, queue_ms: u64) -> Wire {
     let wire = Wire::new(mbps, delay_ms);
     let queue: ByteCount = Bitrate::from_mbps(mbps) * Duration::from_millis(queue_ms);
