@@ -24,7 +24,7 @@ enum Op {
     Close {
         path: u32,
     },
-    /// Samples of all paths that are open, for so long: a queue that several share, and noise.
+    /// Samples of all open paths for `steps`: a queue that several share, and noise.
     Load {
         shared: [bool; PATHS as usize],
         steps: u64,

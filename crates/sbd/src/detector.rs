@@ -15,14 +15,16 @@ pub trait Detector: Debug + Send {
     fn on_path_closed(&mut self, path: PathId, now: Timestamp);
     /// A delay was measured on a path.
     fn on_sample(&mut self, _path: PathId, _sample: &DelaySample) {}
-    /// The same of a path that is sent on as much as it is allowed. What waits in its queue is then no burst that the
-    /// application sends on all paths at once. So what delays do within a burst says something, too.
+    /// A delay was measured on a path that uses all it is allowed. Its queue is then no burst that
+    /// the application sends on all paths at once, so the changes of delays within a burst count,
+    /// too.
     fn on_saturated_sample(&mut self, path: PathId, sample: &DelaySample) {
         self.on_sample(path, sample);
     }
     /// Packets of a path were lost.
     fn on_loss(&mut self, _path: PathId, _lost: &Lost) {}
-    /// A path is made to send less for a moment, to see whose delay falls: what is measured between these times shows it.
+    /// A path sends less for a moment, to show which delays fall. Measurements between these times
+    /// show the effect.
     fn on_dip(&mut self, _path: PathId, _from: Timestamp, _until: Timestamp) {}
     /// The partition, where it changed since the last call; `None`: nothing new.
     fn poll(&mut self, now: Timestamp) -> Option<Groups>;
