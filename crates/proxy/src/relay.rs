@@ -108,7 +108,7 @@ fn reset(read: OwnedReadHalf, write: OwnedWriteHalf) {
     write.forget();
 }
 
-/// Resets a TCP connection of which nothing was carried.
+/// Resets a TCP connection before anything was carried.
 pub(crate) fn reset_whole(tcp: TcpStream) {
     let (read, write) = tcp.into_split();
     reset(read, write);

@@ -23,7 +23,7 @@ impl Stillness {
         self.since = Instant::now();
     }
 
-    /// Waits until nothing has happened for so long.
+    /// Waits until nothing has happened for some time.
     ///
     /// Cancellation safety: it may be given up at any time.
     pub(crate) async fn lasts(&mut self, long: Duration) {

@@ -118,8 +118,8 @@ pub struct Together {
     pub shared: Vec<Shared>,
 }
 
-/// The longest that an examination of so many interfaces takes, where all of them reach the far end and all answer late. Its
-/// hosts have so many ports beside the first.
+/// The longest examination of this many interfaces, if all of them reach the far end and answer
+/// late. Its hosts have this many ports beside the first.
 pub fn examination_max(interfaces: usize, ports: usize, time: Duration) -> Duration {
     let each = ASKED + REACHED + REST + time * 2 + (REACHED + time) * ports.min(PORTS_MAX) as u32;
     each * u32::try_from(interfaces).unwrap_or(u32::MAX) + REACHED * 3 / 2 + time * 2

@@ -22,7 +22,7 @@ const LATE: Duration = Duration::from_secs(2);
 /// The memory that a packet takes beside its pieces, about.
 const OVERHEAD: usize = 192;
 
-/// The packets of a connection of which pieces have come. When memory is short the oldest is given up.
+/// The incomplete packets of a connection. When memory is short the oldest is given up.
 #[derive(Debug, Default)]
 pub(super) struct Assembly {
     parts: BTreeMap<Key, Part>,

@@ -33,7 +33,7 @@ impl Budget {
         Self(Arc::new(Pool { left: AtomicUsize::new(bytes), parent: Some(self.clone()) }))
     }
 
-    /// Memory for a packet of so many bytes; `None` where there is too little.
+    /// Memory for a packet of this size; `None` if there is too little.
     pub(crate) fn hold(&self, bytes: usize) -> Option<Held> {
         let bytes = bytes + OVERHEAD;
         self.take(bytes).then(|| Held { budget: self.clone(), bytes })

@@ -15,7 +15,7 @@ struct Limits {
     hold_max: Duration,
     /// A spread that is smaller is that of an ordinary network, to which programs are used.
     spread_min: Duration,
-    /// Where fewer than one packet in so many is late, order is not worth the wait after each loss.
+    /// Below one late packet in this many, order is not worth the wait after each loss.
     late_min: u64,
     /// How long measurements count: for this time and the one before.
     epoch: Duration,

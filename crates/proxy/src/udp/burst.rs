@@ -69,7 +69,8 @@ impl Burst {
         }))
     }
 
-    /// Parts of packets of one length, of which the last may be shorter, with that length: such as the system sends at once.
+    /// Parts of equal length, of which the last may be shorter, with that length: the system sends
+    /// these at once.
     pub(super) fn alike(&self) -> impl Iterator<Item = (&[u8], usize)> {
         let single = self.lengths.is_empty().then_some((&self.data[..], self.data.len()));
         let (mut lengths, mut rest) = (&self.lengths[..], &self.data[..]);

@@ -74,7 +74,7 @@ impl Watched {
         self.verdicts.iter().filter(is_among).map(|one| one.confidence).min_by(f64::total_cmp)
     }
 
-    /// The groups at the end of a measurement that took so long.
+    /// The groups at the end of a measurement that took this long.
     pub(super) fn shared(&self, of: Duration) -> Vec<Shared> {
         let shared = |(links, since): (&Vec<String>, &Instant)| Shared {
             links: links.clone(),

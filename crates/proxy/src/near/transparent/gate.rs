@@ -76,7 +76,7 @@ async fn carry(mut host: Host, link: Arc<Link>, answers: Arc<RawUdp>) {
 }
 
 fn send(association: &Association, waiting: &Waiting) {
-    // Somebody who sends to the gate itself would be led in a circle.
+    // Packets to the gate itself would be led in a circle.
     if let Some(to) = waiting.to.filter(|to| is_public(*to)) {
         association.send(&to.into(), waiting.packets.packets(), waiting.ecn);
     }

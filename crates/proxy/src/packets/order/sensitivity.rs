@@ -4,7 +4,7 @@
 
 use super::*;
 
-/// A constant, and how it becomes so many times as large.
+/// A constant, and how to scale it by a factor.
 type Constant = (&'static str, fn(&mut Limits, f64));
 
 const CONSTANTS: &[Constant] = &[
