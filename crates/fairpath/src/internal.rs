@@ -10,7 +10,7 @@ pub fn connection(of: &Connection) -> quic::Connection {
     of.now()
 }
 
-/// The paths of which these are the reports.
+/// The paths of these reports.
 pub fn paths(reports: Vec<quic::PathReport>) -> Vec<Path> {
     crate::path::paths(reports)
 }

@@ -60,7 +60,7 @@ impl LiveConfig {
         Self { deadline, flows, copies: Copies::default(), playout: Playout::default(), repair }
     }
 
-    /// The same with so many flows.
+    /// The same with this many flows.
     pub fn flows(self, flows: u8) -> Self {
         Self { flows, ..self }
     }

@@ -85,7 +85,7 @@ impl PathState {
     }
 }
 
-/// The paths of which these are the reports.
+/// The paths of these reports.
 pub(crate) fn paths(reports: Vec<PathReport>) -> Vec<Path> {
     let names = PathReport::names(&reports);
     let path = |(report, name): (PathReport, String)| Path {
