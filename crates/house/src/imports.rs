@@ -20,7 +20,7 @@ pub struct Modules(BTreeMap<Module, File>);
 struct File {
     /// The names that `use` gives to what, `*` left out.
     names: BTreeMap<String, Module>,
-    /// The modules of which everything is used.
+    /// The modules that are used whole.
     globs: Vec<Module>,
     /// Every path into the crate.
     paths: Vec<Module>,
