@@ -122,7 +122,7 @@ impl Path {
         self.own_terms.heeding(self.peer_terms)
     }
 
-    /// Nothing of what is in flight will be heard of.
+    /// The packets in flight will not be accounted for.
     pub(crate) fn forget_in_flight(&mut self) {
         self.packets = SentPackets::default();
     }
@@ -132,7 +132,7 @@ impl Path {
         self.packets.oldest()
     }
 
-    /// How much of what is in flight has waited for an answer for longer than one takes.
+    /// The bytes in flight that have waited longer than an answer takes.
     pub(crate) fn overdue(&self, now: Timestamp) -> ByteCount {
         self.packets.sent_before(now - patience(&self.rtt))
     }
@@ -166,7 +166,8 @@ impl Path {
         self.answers.fell_silent(sent_at, &self.rtt, now)
     }
 
-    /// Until when at least neither its pacer nor a silence changes what it may do, if nothing happens.
+    /// The earliest time at which its pacer or a silence changes what it may do, if nothing
+    /// happens.
     pub(crate) fn same_until(&self, now: Timestamp) -> Timestamp {
         let free_at = Some(self.pacer.free_at()).filter(|at| *at > now);
         let silent_at = self.answers.silent_at(self.oldest(), &self.rtt, now);

@@ -27,7 +27,7 @@ const STEADY_SPANS: u32 = 30;
 /// Further spans after the application filled the path: a second, in which its queue empties.
 const AFTER_FULL_SPANS: u32 = 10;
 
-/// Counts what is sent on a path.
+/// Counts the bytes sent on a path.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Steadiness {
     begun: Timestamp,
