@@ -1,4 +1,4 @@
-//! Blocks at the sender: what repair they get.
+//! Blocks at the sender, and their repair.
 
 use core::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::wire::{Repair, symbol, symbol_length};
 /// more pieces would hardly reduce the share of repair.
 const PIECES_MAX: usize = 160;
 
-/// The most repair of a block: its packets and its pieces are told apart by one byte.
+/// The most repair symbols of a block: one byte numbers its pieces and repair together.
 const REPAIR_MAX: usize = u8::MAX as usize - PIECES_MAX;
 
 /// The part of the deadline in which a block fills. Its losses are then known and repaired while

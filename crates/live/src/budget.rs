@@ -173,7 +173,7 @@ mod tests {
     fn a_budget_falls_before_packets_wait_for_too_long_and_rises_by_a_twentieth_in_a_second() {
         let mut budget = Budget::default();
         assert!((run(&mut budget, 0, 10, |_| 10) - 9.0).abs() < 1e-6);
-        // How long what is sent by the budget waits.
+        // Data sent at the budget's rate, and how long it waits.
         let (mut waits, mut most) = (0.0, 0.0);
         for tenth in 100..130 {
             waits = f64::max(0.0, waits + 0.1 * (budget.rate().as_mbps_f64() - 4.0) / 4.0);
@@ -197,7 +197,7 @@ mod tests {
             for tenth in 0..100 {
                 let waiting = ByteCount::new(if tenth % 10 < tenths { 100_000 } else { 0 });
                 deliver(&mut budget, tenth, 10, waiting);
-                // In the first seconds it grows to what has passed.
+                // In the first seconds it grows to the rate that has arrived.
                 least = if tenth < 20 { least } else { budget.rate().as_mbps_f64().min(least) };
             }
             least

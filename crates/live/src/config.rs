@@ -2,10 +2,10 @@
 
 use core::time::Duration;
 
-/// The shortest deadline: what it takes to fill the smallest block and to hear of it.
+/// The shortest deadline: the time to fill the smallest block and to learn its fate.
 pub const DEADLINE_MIN: Duration = Duration::from_millis(10);
 
-/// The longest deadline. What waits longer is no live stream; it bounds what both ends hold.
+/// The longest deadline. Anything slower is no live stream; it also bounds the memory of both ends.
 pub const DEADLINE_MAX: Duration = Duration::from_secs(10);
 
 /// How many flows there may be.
@@ -30,7 +30,7 @@ pub enum Copies {
     All,
 }
 
-/// When the receiver hands out what came in time.
+/// When the receiver hands out packets that came in time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Playout {
     /// As soon as all before it was, at its deadline at the latest. For what has a buffer of its own, as players of SRT
@@ -51,9 +51,9 @@ pub struct Config {
     pub deadline: Duration,
     /// The packets that leave twice.
     pub copies: Copies,
-    /// When what comes is handed out.
+    /// When packets are handed out.
     pub playout: Playout,
-    /// Whether blocks have repair; else what is lost can only be sent again.
+    /// Whether blocks have repair; without it losses can only be sent again.
     pub repair: bool,
 }
 

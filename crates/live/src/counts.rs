@@ -12,7 +12,7 @@ pub struct Counts {
     pub recovered: u64,
     /// Pieces that came after their deadline.
     pub late: u64,
-    /// Pieces that had come before: copies, and what was sent again in vain.
+    /// Pieces that had come before: copies, and needless retransmissions.
     pub duplicate: u64,
     /// Pieces that have not come by their deadline, and were not brought back.
     pub lost: u64,

@@ -1,4 +1,4 @@
-//! Blocks at the receiver: what is brought back.
+//! Blocks at the receiver, and the recovery of missing pieces.
 
 use std::collections::BTreeMap;
 

@@ -20,7 +20,8 @@ pub struct PathFacts {
     pub least_rtt: Option<Duration>,
     /// The congestion window.
     pub window: ByteCount,
-    /// The rate that it carries, where congestion control knows that nobody else fills its queue.
+    /// The bottleneck's service rate, if congestion control knows that no other flow fills its
+    /// queue.
     pub served: Option<Bitrate>,
     /// The size of its packets.
     pub max_datagram: ByteCount,

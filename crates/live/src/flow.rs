@@ -1,4 +1,4 @@
-//! One flow at the receiver: pieces are put in order, and what is missing is brought back.
+//! One flow at the receiver: its pieces are put in order, and missing ones recovered.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use crate::wire::{Body, PieceFragment, Repair, expand};
 /// 1 s at 80 Mbit/s.
 const PIECES_MAX: u64 = 8_192;
 
-/// How many of those that were given up are remembered, to tell what comes late from what comes twice.
+/// How many given-up pieces are remembered, to tell late pieces from duplicates.
 const GIVEN_UP_MAX: usize = 4_096;
 
 /// The number of pieces whose parts are kept: more than wait anywhere when datagrams become
@@ -48,7 +48,7 @@ struct Piece {
 pub(crate) enum Came {
     InTime,
     Late,
-    /// It is known already, or too far from what is.
+    /// It is known already, or too far from the known ones.
     Not,
 }
 
@@ -133,7 +133,7 @@ impl Flow {
     ) {
         counts.repair += 1;
         let first = self.number(repair.first);
-        // A block that ends among what is forgotten lacks nothing that is waited for.
+        // A block that ends before the next piece to hand out has nothing left to recover.
         if first + u64::from(repair.pieces) > self.next && !self.is_far(first) {
             self.decoder.add(first, repair);
             self.repair(first, due, counts, now);

@@ -1,6 +1,7 @@
 //! Packets of an MPEG-TS stream that belong to a key picture, so that they may leave twice.
 
-/// The length of a packet of MPEG-TS, in bytes, and what it begins with (ISO/IEC 13818-1, section 2.4.3.2).
+/// The length of a packet of MPEG-TS in bytes, and its sync byte (ISO/IEC 13818-1, section
+/// 2.4.3.2).
 const PACKET: usize = 188;
 const SYNC: u8 = 0x47;
 
@@ -20,7 +21,7 @@ impl KeyFrames {
         let bare = |packet: &[u8]| !packet.is_empty() && packet.len().is_multiple_of(PACKET) && packet[0] == SYNC;
         let in_rtp = packet.get(RTP..).filter(|payload| bare(payload));
         let Some(packets) = Some(packet).filter(|packet| bare(packet)).or(in_rtp) else { return false };
-        // All of them are looked at: what one says holds for those behind it.
+        // The state that one packet sets applies to those behind it, so all are read.
         packets.chunks_exact(PACKET).filter(|packet| self.is_part(packet)).count() > 0
     }
 

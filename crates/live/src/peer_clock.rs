@@ -47,14 +47,15 @@ impl PeerClock {
         Duration::from_micros((ahead - self.ahead()).max(0).unsigned_abs())
     }
 
-    /// The time here that the peer calls so; it is told of times near those of the last arrival.
+    /// The time here at the peer's time `there`, which must be near that of the last arrival.
     pub(crate) fn here(&self, there: u32) -> Timestamp {
         let there = self.newest.map_or(u64::from(there), |newest| expand(there, newest));
         let here = (there as i64).saturating_add(self.ahead());
         Timestamp::from_micros(here.max(0).unsigned_abs())
     }
 
-    /// Whether what came was in time. Where nothing is for long, what is known of the clock is forgotten.
+    /// Records whether an arrival was in time. If nothing is for long, the estimate of the clock is
+    /// dropped.
     pub(crate) fn on_judged(&mut self, in_time: bool, now: Timestamp) {
         if in_time {
             self.late_since = None;

@@ -17,7 +17,7 @@ use crate::wire::{Body, Datagram, Malformed, PathReport, Report, Way};
 /// were lost.
 const REPORT_FOR: Duration = Duration::from_secs(1);
 
-/// How many paths are told apart. Their numbers come from the sender.
+/// The number of paths that are distinguished. The sender chooses their numbers.
 const PATHS_MAX: usize = 32;
 
 /// A packet of the peer's application, as it was.
@@ -60,7 +60,7 @@ impl OnPath {
     }
 }
 
-/// Puts what comes in order, makes up for what is missing, and says what came.
+/// Puts pieces in order, recovers missing ones, and reports arrivals.
 #[derive(Debug)]
 pub struct Receiver {
     config: Config,

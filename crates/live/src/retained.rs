@@ -39,7 +39,7 @@ struct Left {
     piece: Option<PieceId>,
     part: PieceFragment,
     at: Timestamp,
-    /// Whether what it carries was sent again, so that its loss orders nothing.
+    /// Whether its piece was sent again, so that its loss causes no other retransmission.
     is_given_up: bool,
 }
 
@@ -139,7 +139,7 @@ impl Retained {
         }
     }
 
-    /// The packet arrived; `None` where it was none of ours.
+    /// The packet arrived; `None` if it is unknown.
     pub(crate) fn on_acked(&mut self, path: PathId, number: u64) -> Option<Gone> {
         let on_path = self.paths.get_mut(path)?;
         let awaited = on_path.packets.remove(&number);
@@ -184,7 +184,7 @@ impl Retained {
         taken.into_iter().filter_map(|left| self.given_up(left)).collect()
     }
 
-    /// Nothing more is heard of what is on its way on the path.
+    /// The packets in flight on the path will not be accounted for.
     pub(crate) fn on_path_gone(&mut self, path: PathId) -> Vec<PieceId> {
         let lost = self.on_silent(path);
         self.paths.remove(path);
@@ -200,7 +200,7 @@ impl Retained {
         left.piece.filter(|_| kept.on_its_way == 0)
     }
 
-    /// Forgets what is past its deadline.
+    /// Forgets pieces past their deadline.
     pub(crate) fn forget(&mut self, now: Timestamp) {
         self.pieces.retain(|_, kept| {
             let stays = kept.due > now;

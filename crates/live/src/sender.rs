@@ -128,7 +128,7 @@ pub struct Sender {
     waits: usize,
     /// How large a datagram may be that leaves now.
     room: usize,
-    /// The other parts of what leaves in parts, since when they could leave.
+    /// The remaining parts of pieces that leave in parts, and since when they could leave.
     rest: VecDeque<(PieceId, PieceFragment, Kind, Timestamp)>,
     /// The pieces to be sent again, and since when they wait.
     again: VecDeque<(PieceId, Timestamp)>,
@@ -272,7 +272,7 @@ impl Sender {
 
     // ---- time
 
-    /// Does what is due. The host says what it knows of its paths, and which of them share a bottleneck.
+    /// Does all work that is due, with the host's current facts about its paths and their groups.
     pub fn handle_timeout(&mut self, facts: &[PathFacts], groups: &Groups, now: Timestamp) {
         let deadline = self.config.deadline;
         for at in 0..self.flows.len() {

@@ -1,18 +1,18 @@
-//! By what rates the paths share a stream: the best, and what it is compared with.
+//! The rates by which paths share a stream: the best ones, and others for comparison.
 
 use core::time::Duration;
 
 use fairpath_rate::{PROBING, PacketRate, Region, capped, floors, greedy_within};
 
-/// By what rates the paths share a stream. All but the first are there for comparison.
+/// The rates by which paths share a stream. All but the first are for comparison.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sharing {
-    /// The friendly rates that bring the most in time. Paths that bring less carry what the better ones have no room for.
+    /// The friendly rates that bring the most data in time. Worse paths carry the rest.
     #[default]
     Best,
-    /// The rates of coupled TCP, whatever comes in time on each path. All of them are one group.
+    /// The rates of coupled TCP, whatever each path brings in time. All paths are one group.
     Coupled,
-    /// The same on each path as far as windows let it: together what TCPs would send.
+    /// The same rate on each path, as far as windows allow; together the rates of TCPs.
     Equal,
 }
 

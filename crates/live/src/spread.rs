@@ -26,16 +26,19 @@ use crate::facts::PathFacts;
 use crate::lane::{Lane, allowed};
 use crate::sharing::Sharing;
 
-/// Rates that followed smaller differences of what comes in time would go to and fro with them, and fill no window.
+/// Differences in timeliness that rates ignore. Otherwise rates would oscillate, and fill no
+/// window.
 const ALIKE: f64 = 0.02;
 
-/// Where a larger share is late no encoder is to count on a path, and the less on it the more is.
+/// The share of late packets from which on a path counts for nothing in the budget; below it, it
+/// counts in proportion.
 const LATE_MAX: f64 = 0.25;
 
 /// A path that carries nothing carries a copy that often, while anything is sent.
 const PROBE_EVERY: Duration = Duration::from_millis(300);
 
-/// The same of a path that costs more than others: what measures it costs, and says in a few seconds what it is worth.
+/// The same for a path of higher cost: probing costs, and shows in a few seconds what the path is
+/// worth.
 const DEAR_PROBE_EVERY: Duration = Duration::from_secs(1);
 
 /// The value of paths of higher cost, so that the friendly rates of a group go to its cheapest
@@ -166,7 +169,8 @@ impl Spread {
         }
     }
 
-    /// How good each path is to the scheduler, and what is missing of it.
+    /// Takes the scheduler's rank of each path, and the share of losses that retransmissions do not
+    /// repair.
     fn rank(&mut self, deadline: Duration, now: Timestamp) {
         let views: Vec<PathView> = self.lanes.values().map(Lane::view).collect();
         for (path, rank, unmended) in self.scheduler.prospects(&views, deadline, now) {
@@ -200,14 +204,14 @@ impl Spread {
         }
     }
 
-    /// Whether a copy of what left on `other` may go on the path: it is not worth what a dearer one costs.
+    /// Whether the path may carry a copy of data on `other`: a copy is not worth a higher cost.
     fn is_beside(&self, other: Option<PathId>, path: PathId, lane: &Lane) -> bool {
         let Some(other) = other else { return true };
         let price = self.lanes.get(&other).map(|other| other.facts.terms.price());
         path != other && price.is_none_or(|price| lane.facts.terms.price() <= price)
     }
 
-    /// Whether there is a path for copies of what left on this one.
+    /// Whether there is a path for copies of data on this one.
     pub(crate) fn has_beside(&self, other: PathId) -> bool {
         self.lanes.iter().any(|(path, lane)| lane.is_open() && self.is_beside(Some(other), *path, lane))
     }
@@ -244,12 +248,12 @@ impl Spread {
         others.find(|(path, _)| may_send(**path)).map(|(path, _)| *path)
     }
 
-    /// A silent path for what no other takes, or brings within `left`: it may work again, and is asked so.
+    /// A silent path for data that no other takes, or brings within `left`. This also probes it.
     pub(crate) fn last_resort(&self, left: Duration, may_send: impl Fn(PathId) -> bool) -> Option<PathId> {
         let price = self.price();
         let silent = self.lanes.iter().filter(|(_, lane)| lane.facts.usable && lane.is_silent);
         let in_time = silent.filter(|(path, lane)| lane.mostly_takes() <= left && may_send(**path));
-        // It costs no more than those that are heard.
+        // It costs no more than the paths that answer.
         let mut paid = in_time.filter(|(_, lane)| price.is_none_or(|price| lane.facts.terms.price() <= price));
         paid.next().map(|(path, _)| *path)
     }

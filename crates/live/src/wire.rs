@@ -226,7 +226,7 @@ impl Body {
         body.freeze()
     }
 
-    /// `None` where it is too short.
+    /// `None` if it is too short.
     pub(crate) fn read(mut body: Bytes) -> Option<Self> {
         let sent = body.try_get_u32().ok()?;
         let deadline_ms = body.try_get_u16().ok()?;

@@ -41,12 +41,12 @@ impl Sender {
         gone.again.into_iter().for_each(|piece| self.send_again(piece, now));
     }
 
-    /// Nothing more will be heard of what is in flight on the path.
+    /// The packets in flight on the path will not be accounted for.
     pub fn on_discarded(&mut self, path: PathId, now: Timestamp) {
         self.retained.on_path_gone(path).into_iter().for_each(|piece| self.send_again(piece, now));
     }
 
-    /// Queues what was lost once more, where it can still be in time.
+    /// Queues a lost piece once more, if it can still be in time.
     fn send_again(&mut self, piece: PieceId, now: Timestamp) {
         let quickest = self.spread.quickest(now).unwrap_or_default();
         if self.retained.get(piece).is_some_and(|kept| kept.due > now + quickest) {
@@ -54,7 +54,7 @@ impl Sender {
         }
     }
 
-    /// The peer says what came.
+    /// The peer reported its arrivals.
     pub fn on_report(&mut self, report: &Report, now: Timestamp) {
         let is_newer = |newest: u32| report.number.wrapping_sub(newest) as i32 > 0;
         if !self.newest_report.is_none_or(is_newer) {

@@ -48,14 +48,14 @@ impl Sender {
         self.spread.choose(due, self.waits, except, may_send, now)
     }
 
-    /// The path for a piece; where those that are heard have had no room for it for long, one that is silent.
+    /// The path for a piece. If the paths that answer have had no room for long, a silent one.
     fn path_for(&mut self, due: Due, may_send: &impl Fn(PathId) -> bool, now: Timestamp) -> Option<PathId> {
         let last_resort =
             |spread: &Spread| spread.last_resort(due.left, may_send).filter(|_| spread.scheduler.is_old(&due));
         self.choose(due, None, may_send, now).or_else(|| last_resort(&self.spread))
     }
 
-    /// The other parts of what has begun to leave. No piece is worth anything without them.
+    /// The remaining parts of a piece that has begun to leave. It is worth nothing without them.
     fn next_rest(&mut self, may_send: &impl Fn(PathId) -> bool, now: Timestamp) -> Option<Outgoing> {
         while let Some((piece, part, kind, since)) = self.rest.front().copied() {
             let Some(due) = self.waiting(piece, now, Some(since), now) else {
@@ -190,7 +190,7 @@ impl Sender {
         Some(Outgoing { path, datagram, cargo: Cargo::Repair })
     }
 
-    /// A piece leaves, in parts where it is larger than what can.
+    /// Sends a piece, in parts if it is larger than a datagram may be.
     fn source(&mut self, piece: PieceId, path: PathId, kind: Kind, now: Timestamp) -> Option<Outgoing> {
         let total = PieceFragment::total(self.retained.get(piece)?.body.len(), self.room)?;
         // The first part measures a path as well as all do.

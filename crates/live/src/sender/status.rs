@@ -105,7 +105,7 @@ impl Tally {
         self.sent.get(&path).copied().unwrap_or(0)
     }
 
-    /// The share of what was sent of late that is no new data.
+    /// The share of recent traffic that is no new data.
     pub(super) fn beside(&self) -> f64 {
         if self.all > 0.0 { 1.0 - self.new / self.all } else { 0.0 }
     }
