@@ -36,7 +36,7 @@ impl Oracle {
         oracle
     }
 
-    /// Replaces what is true, as [`Oracle::with_changes`] says.
+    /// Replaces the true groups, as in [`Oracle::with_changes`].
     pub fn set_changes(&mut self, mut truth: Vec<(Timestamp, Groups)>) {
         truth.sort_by_key(|(from, _)| *from);
         self.truth = truth;

@@ -55,7 +55,7 @@ use crate::pairs::Pairs;
 pub enum Nearness {
     /// One begins at most this long after the other has ended.
     Gap(Duration),
-    /// The part that both have in common is at least this part of what they cover together.
+    /// The overlap of both is at least this part of the time that they cover together.
     Overlap(f64),
 }
 
@@ -318,7 +318,7 @@ fn distance_ms(a: &Line, b: &Line) -> f64 {
     a.first_ms().max(b.first_ms()) - a.last_ms().min(b.last_ms())
 }
 
-/// The part that both have in common, of what they cover together.
+/// The overlap of both, as a part of the time that they cover together.
 fn overlap(a: &Line, b: &Line) -> f64 {
     let together = a.last_ms().max(b.last_ms()) - a.first_ms().min(b.first_ms());
     if together > 0.0 { (-distance_ms(a, b)).max(0.0) / together } else { 0.0 }

@@ -41,7 +41,7 @@ use crate::pairs::Pairs;
 /// The points of a window: a power of two.
 const WINDOW: usize = 128;
 
-/// The points that are kept: a window, and what comes in before all paths have theirs.
+/// The points kept: a window, and those that arrive before all paths have theirs.
 const KEPT: usize = WINDOW + 32;
 
 /// The longest run of steps without a sample that is bridged.
