@@ -10,11 +10,8 @@ use serde_json::Value;
 use crate::kernel::{Crossing, OURS, PATIENCE, RECEIVERS, RIVALS, Tcp};
 use crate::{place, say};
 
-/// How long the connection runs.
+/// How long the connection runs. Its share is measured from a quarter of that on.
 const TIME: Duration = Duration::from_secs(20);
-
-/// From when on its share is measured.
-const FROM: Duration = Duration::from_secs(5);
 
 /// A shared link is to be found within this.
 const SOON_S: f64 = 10.0;
@@ -48,6 +45,7 @@ struct Cell {
     queue_ms: u64,
     is_shared: bool,
     busy: usize,
+    time: Duration,
 }
 
 /// The result of a cell.
@@ -63,15 +61,16 @@ struct Seen {
 
 impl Cell {
     fn run(self) -> Result<Seen, String> {
+        let (time, from) = (self.time, self.time / 4);
         let (crossing, rivals) = self.rivals()?;
         let theirs = || received(&rivals);
         let _busy = Busy::start(self.busy);
-        let (_server, mut client) = crossing.perf(TIME, &["--via", "one", "--via", "two"]);
+        let (_server, mut client) = crossing.perf(time, &["--via", "one", "--via", "two"]);
         let begun = Instant::now();
-        std::thread::sleep(FROM.saturating_sub(begun.elapsed()));
+        std::thread::sleep(from.saturating_sub(begun.elapsed()));
         let before = theirs();
-        std::thread::sleep(TIME.saturating_sub(begun.elapsed()));
-        let theirs_bps = (theirs() - before) as f64 * 8.0 / (TIME - FROM).as_secs_f64();
+        std::thread::sleep(time.saturating_sub(begun.elapsed()));
+        let theirs_bps = (theirs() - before) as f64 * 8.0 / (time - from).as_secs_f64();
         let status = client.end(PATIENCE);
         assert!(status.success(), "{}", client.said());
         let said = serde_json::from_str(&client.printed()).expect("JSON");
@@ -79,7 +78,7 @@ impl Cell {
         let (mut wrong, mut ours_bps, mut late) = (0, 0.0, 0);
         for interval in intervals(&said) {
             wrong += usize::from(pairs(interval).any(|pair| is_wrong(pair["confidence"].as_f64().expect("a number"))));
-            if interval["end_s"].as_f64().expect("a time") > FROM.as_secs_f64() + 0.5 {
+            if interval["end_s"].as_f64().expect("a time") > from.as_secs_f64() + 0.5 {
                 let paths = interval["paths"].as_array().expect("paths").iter();
                 ours_bps += paths.map(|path| path["rate_bps"].as_f64().expect("a rate")).sum::<f64>();
                 late += 1;
@@ -109,9 +108,9 @@ impl Cell {
         let (crossing, rivals) = self.rivals()?;
         let _busy = Busy::start(self.busy);
         let flows = self.flows(&crossing, &crossing.sender, OURS)?;
-        std::thread::sleep(FROM);
+        std::thread::sleep(self.time / 4);
         let before = [received(&flows), received(&rivals)];
-        std::thread::sleep(TIME - FROM);
+        std::thread::sleep(self.time - self.time / 4);
         let [ours, theirs] = [received(&flows) - before[0], received(&rivals) - before[1]];
         Ok(ours as f64 / theirs as f64)
     }
@@ -135,8 +134,9 @@ pub(crate) fn first_found(said: &Value) -> Option<f64> {
     shared.next().and_then(|pair| pair["since_seconds"].as_f64())
 }
 
-/// For people. `RUNS` in the environment is how many runs each cell has, `BUSY` how many busy processes there are, and
-/// `QUEUES` how long queues are, in ms.
+/// For people. `RUNS` in the environment is how many runs each cell has, `BUSY` how many busy processes there are,
+/// `QUEUES` how long queues are, in ms, and `SECONDS` how long a run takes. `SHARED=1` leaves out the links that are
+/// separate.
 #[test]
 #[ignore = "a table; half an hour of real time for each run of a cell"]
 fn table_of_detection() {
@@ -147,11 +147,13 @@ fn table_of_detection() {
         Err(_) => all.to_vec(),
     };
     let (busy, queues) = (numbers("BUSY", &[0, 2, 4, 8]), numbers("QUEUES", &[20, 50, 100, 200]));
+    let time = Duration::from_secs(numbers("SECONDS", &[TIME.as_secs()])[0]);
+    let kinds: &[bool] = if std::env::var_os("SHARED").is_some() { &[true] } else { &[true, false] };
     let cells = busy.into_iter().flat_map(|busy| queues.iter().map(move |queue_ms| (busy as usize, *queue_ms)));
     let mut wrong = Vec::new();
     for (busy, queue_ms) in cells {
-        for is_shared in [true, false] {
-            let cell = Cell { queue_ms, is_shared, busy };
+        for &is_shared in kinds {
+            let cell = Cell { queue_ms, is_shared, busy, time };
             for _ in 0..runs {
                 let both = cell.run().and_then(|seen| Ok((seen, cell.share_of_kernel()?)));
                 match both {
