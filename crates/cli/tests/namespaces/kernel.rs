@@ -89,7 +89,8 @@ impl Crossing {
                 for address in addresses {
                     ip(namespace, &format!("address add {address} dev {name}"))?;
                 }
-                ip(namespace, &format!("link set {name} up"))?;
+                // Packets, as on a wire: a queue takes or drops what the kernel sends at once, of up to 64 kB, as a whole.
+                ip(namespace, &format!("link set {name} up gso_max_segs 1"))?;
             }
             Ok::<(), String>(())
         };

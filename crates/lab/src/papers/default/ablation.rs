@@ -170,14 +170,18 @@ fn judge(one: &Mechanism, tables: &[Table]) -> [Verdict; 2] {
     let half = |estimate: &Estimate| estimate.half_width.unwrap_or(0.0);
     let low = |row: &&(String, Estimate)| row.1.mean - half(&row.1);
     let high = |row: &&(String, Estimate)| row.1.mean + half(&row.1);
-    let claim = format!("Without {} some network is worse by 5 %, and none better by as much.", one.name);
-    let mut helps = Verdict::ours(&format!("{} helps", one.name), &claim);
-    let mut harms = Verdict::ours(&format!("{} does no harm", one.name), &claim);
+    let mut helps =
+        Verdict::ours(&format!("{} helps", one.name), &format!("Without {} some network is worse by 5 %.", one.name));
+    let mut harms =
+        Verdict::ours(&format!("{} does no harm", one.name), &format!("Without {} none is better by 5 %.", one.name));
     if let Some((name, estimate)) = rows.iter().max_by(|one, other| low(one).total_cmp(&low(other))) {
         helps = helps.at_least(name, estimate.clone(), 1.0 + NOTICED);
     }
     if let Some((name, estimate)) = rows.iter().min_by(|one, other| high(one).total_cmp(&high(other))) {
         harms = harms.at_least(name, estimate.clone(), 1.0 - NOTICED);
     }
-    if one.why_not.is_empty() { [helps, harms] } else { [helps, harms].map(|verdict| verdict.because(one.why_not)) }
+    if !one.why_not.is_empty() {
+        helps = helps.because(one.why_not);
+    }
+    [helps, harms]
 }
