@@ -71,6 +71,14 @@ impl Store {
         })
     }
 
+    /// Finds out whether files can be written here, by one of so many bytes that is taken away again.
+    pub(crate) fn try_out(&self, bytes: usize) -> Result<(), StoreError> {
+        let name = "try";
+        self.write(name, &vec![0; bytes])?;
+        let path = self.path(name);
+        fs::remove_file(&path).map_err(|source| StoreError { path, source })
+    }
+
     /// Keeps other processes from changing files while `change` does. They can be read all the while.
     pub(crate) fn locked<T, E: From<StoreError>>(&self, change: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
         let path = self.path("lock");
