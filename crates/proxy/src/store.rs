@@ -12,7 +12,7 @@ const FILE_MAX: u64 = 1 << 20;
 
 /// A file that could not be read or written.
 #[derive(Debug, thiserror::Error)]
-#[error("{path}: {source}", path = .path.display())]
+#[error("cannot read or write {path}: {source}", path = .path.display())]
 pub struct StoreError {
     path: PathBuf,
     source: io::Error,
