@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::anyhow;
 use fairpath_core::{Bitrate, ByteCount};
 use fairpath_proxy::{Answer, Carried, End, PathNow, Request, Snapshot, change, snapshot};
-use fairpath_report::text::{output, print_line, safe, table};
+use fairpath_report::text::{is_unread, output, print_line, safe, table};
 
 use self::keys::{Chosen, HELP, Key};
 use self::terminal::{Terminal, fitted};
@@ -44,6 +44,9 @@ pub(crate) struct Args {
     /// them that runs here
     #[arg(value_name = "END")]
     end: Option<String>,
+    /// The same, as `control` takes it
+    #[arg(long = "end", value_name = "END", hide = true, conflicts_with = "end")]
+    as_control: Option<String>,
     /// The state directory of the end
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
@@ -57,7 +60,8 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let interruption = Interruption::listen()?;
-    let directory = EndArgs { end: args.end.clone(), state: args.state.clone() }.first().await?;
+    let directory =
+        EndArgs { end: args.end.clone().or(args.as_control.clone()), state: args.state.clone() }.first().await?;
     let watched = watch(&args, &directory);
     tokio::select! {
         shown = watched => shown,
@@ -71,7 +75,7 @@ async fn watch(args: &Args, directory: &Path) -> anyhow::Result<()> {
     if args.json {
         loop {
             print_line(&serde_json::to_string(&before)?)?;
-            if args.once {
+            if args.once || is_unread() {
                 return Ok(());
             }
             tokio::time::sleep(PERIOD).await;
@@ -86,7 +90,7 @@ async fn watch(args: &Args, directory: &Path) -> anyhow::Result<()> {
         let now = asked(directory).await?;
         let page = shown(&before, &now, None);
         draw(&if is_terminal { format!("{CLEAR}{}", fitted(&page)) } else { page })?;
-        if args.once {
+        if args.once || is_unread() {
             return Ok(());
         }
         before = now;
