@@ -176,7 +176,13 @@ fn shown(before: &Snapshot, now: &Snapshot, chosen: Option<Chosen>) -> String {
         rows.extend(peer.paths.iter().map(|path| path_row(&peer.name, path, now.preferred.as_deref())));
     }
     // At the far end what leaves is what comes down to the device.
-    let mut head = vec!["peer", "path", "to", "round trip", "out", "in", "lost", "terms", "state"];
+    let mut head = vec!["path", "to", "round trip", "out", "in", "lost", "terms", "state"];
+    // One peer is named above; a narrow terminal has better use for the column.
+    if now.peers.len() > 1 {
+        head.insert(0, "peer");
+    } else {
+        rows.iter_mut().for_each(|row| drop(row.remove(0)));
+    }
     if let Some(chosen) = chosen {
         let place = chosen.among(rows.len());
         head.insert(0, "");
@@ -281,6 +287,8 @@ mod tests {
         let page = shown(&at(1_000, 1_000_000), &at(3_000, 3_000_000), None);
         assert!(page.contains("8.0 Mbit/s down"), "{page}");
         assert!(page.contains("20.2 ms") && page.contains("10.0 %") && page.contains("van: connected"), "{page}");
+        assert!(!page.contains("peer"), "the only peer stands above its paths: {page}");
+        assert!(HELP.lines().all(|line| line.len() <= 60), "narrow terminals show all keys");
         assert!(page.contains("first, cost 2, cap 5.0 Mbit/s"), "{page}");
         assert!(page.find("busy") < page.find("still") && page.contains("and 38 more"), "{page}");
         assert!(!page.contains('>'), "{page}");
