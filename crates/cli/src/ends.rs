@@ -20,7 +20,7 @@ use crate::later::Later;
 use crate::path_args::PathArgs;
 use crate::path_facts::Books;
 
-/// Which interfaces to use.
+/// The interfaces to use.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Via {
     /// Use only this interface or address; may be given several times

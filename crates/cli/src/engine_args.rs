@@ -11,7 +11,7 @@ use crate::path_args::PathArgs;
 /// The heading of the options that only research changes.
 pub(crate) const RESEARCH: &str = "For research";
 
-/// What each end runs on what it sends.
+/// The algorithms of what each end sends.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct EngineArgs {
     /// Congestion control of what this end sends. `hybrid_cubic` keeps queues short that nobody else fills, as those of

@@ -21,11 +21,10 @@ const NUMBER_MAX: u32 = 1_000;
 /// The terms of paths.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct PathArgs {
-    /// Terms of the paths of an interface or address, such as `wwan0:cost=1,cap=5Mbit/s,quota=20GB`; may be
-    /// given several times. `backup`, which takes no value: a path carries data only where all others fail;
-    /// `cost`: a path carries only what those that cost less have no room for; `weight`: its
-    /// share, with `--scheduler weighted`; `cap`: no more is sent on it each way; `quota`: what may go over the interface both
-    /// ways in a calendar month (UTC), counted over all runs; then its paths are closed
+    /// Terms of the paths of an interface or address, such as `wwan0:cost=1,cap=5Mbit/s,quota=20GB`; may be given several
+    /// times. `backup`: data only where all other paths fail. `cost`: only what cheaper paths have no room for. `weight`: a
+    /// share, with `--scheduler weighted`. `cap`: no more than this rate each way. `quota`: no more than this size in a
+    /// calendar month (UTC), both ways and all runs together; then the interface's paths are closed
     #[arg(long, value_name = "IF:KEY=VALUE,...", value_parser = said)]
     path: Vec<Said>,
 }

@@ -20,7 +20,7 @@ const LONGEST: u64 = 4096;
 /// From here on a word may be a part of a ticket that is worth something to others.
 const SHORTEST_PART: usize = 17;
 
-/// What an end that connects needs a ticket for.
+/// The ticket of an end that connects.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct TicketArgs {
     /// Read the ticket from this file; `-` is standard input

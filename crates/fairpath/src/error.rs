@@ -100,11 +100,40 @@ fn list(addresses: &[SocketAddr]) -> String {
     addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
+/// The addresses that were tried and what happened there. Interfaces are named only where they differ in that.
 fn attempts(tried: &[Attempt]) -> String {
-    let word = |one: &Attempt| format!("{} from {} ({})", one.remote, one.interface, one.outcome);
+    let mut by_address: Vec<(String, SocketAddr)> = Vec::new();
+    for one in tried {
+        if by_address.iter().all(|(_, remote)| *remote != one.remote) {
+            by_address.push((outcomes(tried, one.remote), one.remote));
+        }
+    }
+    let told = by_address.chunk_by(|one, next| one.0 == next.0).map(|alike| {
+        let addresses: Vec<SocketAddr> = alike.iter().map(|(_, remote)| *remote).collect();
+        format!("{} ({})", list(&addresses), alike[0].0)
+    });
     match tried {
         [] => "the peer".to_owned(),
-        tried => tried.iter().map(word).collect::<Vec<_>>().join(", "),
+        _ => told.collect::<Vec<_>>().join(", "),
+    }
+}
+
+/// The outcomes at an address in words.
+fn outcomes(tried: &[Attempt], remote: SocketAddr) -> String {
+    let mut outcomes: Vec<(&str, Vec<&str>)> = Vec::new();
+    for one in tried.iter().filter(|one| one.remote == remote) {
+        match outcomes.iter_mut().find(|(outcome, _)| *outcome == one.outcome) {
+            Some((_, from)) if from.contains(&one.interface.as_str()) => {}
+            Some((_, from)) => from.push(&one.interface),
+            None => outcomes.push((&one.outcome, vec![&one.interface])),
+        }
+    }
+    match &outcomes[..] {
+        [(outcome, _)] => (*outcome).to_owned(),
+        several => {
+            let words = several.iter().map(|(outcome, from)| format!("{outcome} from {}", from.join(", ")));
+            words.collect::<Vec<_>>().join("; ")
+        }
     }
 }
 
@@ -251,4 +280,29 @@ pub enum SendError {
     /// Too much waits already: send less.
     #[error("too much waits to be sent already: send less")]
     Full,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_addresses_from_many_interfaces_are_told_in_few_words() {
+        let attempt = |interface: &str, remote: &str, outcome: &str| Attempt {
+            interface: interface.to_owned(),
+            local: "10.0.0.1".parse().unwrap(),
+            remote: remote.parse().unwrap(),
+            outcome: outcome.to_owned(),
+        };
+        let mut tried = Vec::new();
+        for interface in ["wlan0", "wwan0", "eth0"] {
+            let first = if interface == "eth0" { "no answer" } else { "refused" };
+            tried.push(attempt(interface, "192.0.2.1:4433", first));
+            tried.push(attempt(interface, "192.0.2.2:4433", "no answer"));
+            tried.push(attempt(interface, "192.0.2.3:4433", "no answer"));
+        }
+        let expected = "192.0.2.1:4433 (refused from wlan0, wwan0; no answer from eth0), \
+                        192.0.2.2:4433, 192.0.2.3:4433 (no answer)";
+        assert_eq!(attempts(&tried), expected);
+    }
 }

@@ -26,7 +26,9 @@ pub fn rust_files(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for entry in entries(folder) {
         if entry.is_dir() {
-            if entry.file_name().is_some_and(|name| name != "target") {
+            // Sources may lie in a folder of that name, too; cargo's is beside a manifest.
+            let is_built = entry.ends_with("target") && folder.join("Cargo.toml").is_file();
+            if !is_built {
                 files.extend(rust_files(&entry));
             }
         } else if entry.extension().is_some_and(|extension| extension == "rs") {
@@ -76,5 +78,16 @@ pub fn git(arguments: &[&str]) -> Result<String, String> {
     match output.status.success() {
         true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
         false => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources_in_a_folder_called_target_are_found() {
+        let files: Vec<String> = rust_files(&root().join("crates/fuzz")).iter().map(|path| relative(path)).collect();
+        assert!(files.iter().any(|file| file.starts_with("crates/fuzz/src/target/")), "{files:?}");
     }
 }

@@ -12,7 +12,7 @@ const FILE_MAX: u64 = 1 << 20;
 
 /// A file that could not be read or written.
 #[derive(Debug, thiserror::Error)]
-#[error("{path}: {source}", path = .path.display())]
+#[error("cannot read or write {path}: {source}", path = .path.display())]
 pub struct StoreError {
     path: PathBuf,
     source: io::Error,
@@ -69,6 +69,14 @@ impl Store {
             let _ = fs::remove_file(&new);
             StoreError { path: path.clone(), source }
         })
+    }
+
+    /// Finds out whether files can be written here, by one of so many bytes that is taken away again.
+    pub(crate) fn try_out(&self, bytes: usize) -> Result<(), StoreError> {
+        let name = "try";
+        self.write(name, &vec![0; bytes])?;
+        let path = self.path(name);
+        fs::remove_file(&path).map_err(|source| StoreError { path, source })
     }
 
     /// Keeps other processes from changing files while `change` does. They can be read all the while.

@@ -117,9 +117,19 @@ impl<W: Write> Write for Output<W> {
     }
 }
 
+/// Whether a reader of output has gone away. A program that only shows something may end then.
+pub fn is_unread() -> bool {
+    IS_UNREAD.load(Ordering::Relaxed)
+}
+
+static IS_UNREAD: AtomicBool = AtomicBool::new(false);
+
 fn unless_closed<T>(result: io::Result<T>, done: T) -> io::Result<T> {
     match result {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(done),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+            IS_UNREAD.store(true, Ordering::Relaxed);
+            Ok(done)
+        }
         other => other,
     }
 }

@@ -132,12 +132,31 @@ fn row(path: &PathNow, preferred: Option<&str>) -> Vec<String> {
 /// The terms of a path, as far as there are any.
 pub(crate) fn terms(path: &PathNow, preferred: Option<&str>) -> String {
     let cap = path.cap_bps.map(|cap| format!("cap {}", Bitrate::from_bps(cap)));
-    let first = preferred.is_some_and(|preferred| path.begins_at(preferred)).then(|| "first".to_owned());
-    let cost = (path.cost > 0).then(|| format!("cost {}", path.cost));
+    let is_first = preferred.is_some_and(|preferred| path.begins_at(preferred));
+    let first = is_first.then(|| "first".to_owned());
+    // Where one path goes first, the others cost one more than they were given.
+    let cost = path.cost.saturating_sub(u32::from(preferred.is_some() && !is_first));
+    let cost = (cost > 0).then(|| format!("cost {cost}"));
     let kept = match (path.is_parked, path.is_backup) {
         (true, _) => Some("parked".to_owned()),
         (false, true) => Some("backup".to_owned()),
         (false, false) => None,
     };
     [first, kept, cost, cap].into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn costs_are_shown_as_they_were_given_where_a_path_goes_first() {
+        let path =
+            |name: &str, cost: u32| PathNow { name: name.into(), interface: name.into(), cost, ..PathNow::default() };
+        let (modem, cable) = (path("wwan0", 3), path("wlan0", 1));
+        assert_eq!(terms(&modem, Some("eth0")), "cost 2");
+        assert_eq!(terms(&cable, Some("eth0")), "");
+        assert_eq!(terms(&path("eth0", 0), Some("eth0")), "first");
+        assert_eq!(terms(&modem, None), "cost 3");
+    }
 }

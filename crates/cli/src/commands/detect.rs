@@ -25,7 +25,7 @@ pub(crate) struct Args {
     /// The traces: at least two series of round-trip times in all
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// Which detector judges
+    /// The detector that judges
     #[arg(long, value_name = "NAME", default_value = DETECTORS[0],
         value_parser = clap::builder::PossibleValuesParser::new(DETECTORS))]
     detector: String,

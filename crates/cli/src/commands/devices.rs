@@ -79,7 +79,10 @@ pub(crate) fn devices(args: &DevicesArgs) -> anyhow::Result<()> {
     }
     let Devices { known, invited, bad } = &devices;
     if known.is_empty() {
-        writeln!(out, "No device has joined.")?;
+        writeln!(
+            out,
+            "No device has joined. Run this where `fairpath serve` runs; `fairpath invite NAME` invites one."
+        )?;
     } else {
         let rows: Vec<Vec<String>> = known.iter().map(row).collect();
         write!(out, "{}", table(&["device", "last seen (UTC)", "sent", "received", "reach", "cap"], &rows))?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::bail;
 use fairpath_core::Bitrate;
 use fairpath_proxy::{Examination, ExamineConfig, Finding, NearError, NearStateError, Shared, examine};
-use fairpath_report::text::{output, table, tell};
+use fairpath_report::text::{output, safe, table, tell};
 use serde_json::json;
 
 use crate::ends::Via;
@@ -32,6 +32,9 @@ pub(crate) struct Args {
     seconds: u32,
     #[command(flatten)]
     via: Via,
+    /// The far end that was joined, which is asked without this, too
+    #[arg(long, value_name = "HOST", num_args = 0..=1, hide = true)]
+    server: Option<Option<String>>,
     #[command(flatten)]
     state: NearStateArgs,
     /// Print JSON
@@ -40,6 +43,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
+    if let Some(Some(host)) = &args.server {
+        let host = safe(host);
+        let words = "doctor examines the links to the far end that was joined";
+        return Err(UsageError(format!("{words}; join {host} first, and leave the name out here")).into());
+    }
     let interruption = Interruption::listen()?;
     let time = Duration::from_secs(args.seconds.into());
     let config = ExamineConfig { state: args.state.directory()?, via: args.via.via, time };
@@ -52,7 +60,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let mut out = output();
     if args.json {
         writeln!(out, "{}", serde_json::to_string_pretty(&to_json(&examined, kernel.as_ref()))?)?;
-        return Ok(());
+        return has_reached(&examined);
     }
     let rows: Vec<Vec<String>> = examined.interfaces.iter().map(row).collect();
     let head = ["link", "address", "seen as", "packets", "round trip", "under load", "lost", "in", "out"];
@@ -66,7 +74,14 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     for words in examined.words().into_iter().chain(kernel.iter().flat_map(KernelMptcp::words)) {
         writeln!(out, "{words}")?;
     }
-    Ok(())
+    has_reached(&examined)
+}
+
+fn has_reached(examined: &Examination) -> anyhow::Result<()> {
+    match examined.interfaces.iter().any(|one| one.unreached.is_none()) {
+        true => Ok(()),
+        false => bail!("no link reaches the far end, so nothing was measured"),
+    }
 }
 
 fn told(error: NearError) -> anyhow::Error {

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use fairpath_proxy::{
     Forward, Led, Near, NearConfig, NearError, NearNotice, NearState, NearStateError, Password, Reverse, Target,
 };
@@ -49,7 +49,7 @@ pub(crate) struct Args {
     /// given several times
     #[arg(long, value_name = "PROTOCOL:PORT=HOST:PORT")]
     forward: Vec<Forward>,
-    /// Let a TCP port of the far end lead to a target of this machine's, such as tcp:8080=127.0.0.1:80, where the
+    /// Let a port of the far end lead to a target of this machine's, such as tcp:8080=127.0.0.1:80, where the
     /// device's line there has listen=8080; may be given several times
     #[arg(long, value_name = "PROTOCOL:PORT=HOST:PORT")]
     reverse: Vec<Reverse>,
@@ -207,7 +207,7 @@ fn told(error: NearError) -> anyhow::Error {
     match &error {
         NearError::State(NearStateError::NotJoined) => UsageError(error.to_string()).into(),
         NearError::Listen { source, .. } if source.kind() == std::io::ErrorKind::AddrInUse => {
-            UsageError(format!("{error}; another program uses this port: give another to --listen")).into()
+            anyhow!("{error}; another program uses this port: give another to --listen")
         }
         NearError::Listen { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => {
             UsageError(format!("{error}; this needs root: run it with sudo")).into()

@@ -33,7 +33,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     state: NearStateArgs,
     /// The program and its arguments
-    #[arg(last = true, required = true, value_name = "PROGRAM")]
+    #[arg(trailing_var_arg = true, required = true, value_name = "PROGRAM")]
     program: Vec<OsString>,
 }
 

@@ -75,10 +75,10 @@ enum PlayoutArg {
     Steady,
 }
 
-/// What both ends take.
+/// Options of both ends.
 #[derive(Clone, Copy, Debug, clap::Args)]
 struct FlowArgs {
-    /// Which packets leave twice, on two paths
+    /// Packets that leave twice, on two paths
     #[arg(long, value_enum, default_value_t = CopiesArg::Key)]
     copies: CopiesArg,
     /// When packets that come in time are handed out

@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::anyhow;
 use fairpath_core::{Bitrate, ByteCount};
 use fairpath_proxy::{Answer, Carried, End, PathNow, Request, Snapshot, change, snapshot};
-use fairpath_report::text::{output, print_line, safe, table};
+use fairpath_report::text::{is_unread, output, print_line, safe, table};
 
 use self::keys::{Chosen, HELP, Key};
 use self::terminal::{Terminal, fitted};
@@ -44,6 +44,9 @@ pub(crate) struct Args {
     /// them that runs here
     #[arg(value_name = "END")]
     end: Option<String>,
+    /// The same, as `control` takes it
+    #[arg(long = "end", value_name = "END", hide = true, conflicts_with = "end")]
+    as_control: Option<String>,
     /// The state directory of the end
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
@@ -57,7 +60,8 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let interruption = Interruption::listen()?;
-    let directory = EndArgs { end: args.end.clone(), state: args.state.clone() }.first().await?;
+    let directory =
+        EndArgs { end: args.end.clone().or(args.as_control.clone()), state: args.state.clone() }.first().await?;
     let watched = watch(&args, &directory);
     tokio::select! {
         shown = watched => shown,
@@ -71,7 +75,7 @@ async fn watch(args: &Args, directory: &Path) -> anyhow::Result<()> {
     if args.json {
         loop {
             print_line(&serde_json::to_string(&before)?)?;
-            if args.once {
+            if args.once || is_unread() {
                 return Ok(());
             }
             tokio::time::sleep(PERIOD).await;
@@ -86,7 +90,7 @@ async fn watch(args: &Args, directory: &Path) -> anyhow::Result<()> {
         let now = asked(directory).await?;
         let page = shown(&before, &now, None);
         draw(&if is_terminal { format!("{CLEAR}{}", fitted(&page)) } else { page })?;
-        if args.once {
+        if args.once || is_unread() {
             return Ok(());
         }
         before = now;
@@ -172,7 +176,13 @@ fn shown(before: &Snapshot, now: &Snapshot, chosen: Option<Chosen>) -> String {
         rows.extend(peer.paths.iter().map(|path| path_row(&peer.name, path, now.preferred.as_deref())));
     }
     // At the far end what leaves is what comes down to the device.
-    let mut head = vec!["peer", "path", "to", "round trip", "out", "in", "lost", "terms", "state"];
+    let mut head = vec!["path", "to", "round trip", "out", "in", "lost", "terms", "state"];
+    // One peer is named above; a narrow terminal has better use for the column.
+    if now.peers.len() > 1 {
+        head.insert(0, "peer");
+    } else {
+        rows.iter_mut().for_each(|row| drop(row.remove(0)));
+    }
     if let Some(chosen) = chosen {
         let place = chosen.among(rows.len());
         head.insert(0, "");
@@ -277,6 +287,8 @@ mod tests {
         let page = shown(&at(1_000, 1_000_000), &at(3_000, 3_000_000), None);
         assert!(page.contains("8.0 Mbit/s down"), "{page}");
         assert!(page.contains("20.2 ms") && page.contains("10.0 %") && page.contains("van: connected"), "{page}");
+        assert!(!page.contains("peer"), "the only peer stands above its paths: {page}");
+        assert!(HELP.lines().all(|line| line.len() <= 60), "narrow terminals show all keys");
         assert!(page.contains("first, cost 2, cap 5.0 Mbit/s"), "{page}");
         assert!(page.find("busy") < page.find("still") && page.contains("and 38 more"), "{page}");
         assert!(!page.contains('>'), "{page}");

@@ -311,7 +311,7 @@ enum Idle {
 fn amounts(now: &ProgressSnapshot, eta: Option<Duration>, idle: Idle) -> String {
     // The total of a stream is what came of it so far.
     let of = if now.is_open { String::new() } else { format!(" of {}", now.bytes_total) };
-    let text = format!("{}{of}, file {} of {}", now.bytes_done, now.files_done, now.files_total);
+    let text = format!("{}{of}, {} of {} files", now.bytes_done, now.files_done, now.files_total);
     match (idle, eta) {
         (Idle::Reading(read), _) if now.bytes_resumed > ByteCount::ZERO => {
             text + &format!(", verifying what is there, {read} read")
@@ -371,13 +371,13 @@ mod tests {
     fn a_stalled_transfer_promises_no_end() {
         let left = Some(Duration::from_secs(4));
         let seconds = |count| Idle::For(Duration::from_secs(count));
-        assert_eq!(amounts(&halfway(), left, seconds(1)), "600 B of 1000 B, file 0 of 1, 4 s left");
-        assert_eq!(amounts(&halfway(), left, seconds(9)), "600 B of 1000 B, file 0 of 1, nothing new for 9 s");
+        assert_eq!(amounts(&halfway(), left, seconds(1)), "600 B of 1000 B, 0 of 1 files, 4 s left");
+        assert_eq!(amounts(&halfway(), left, seconds(9)), "600 B of 1000 B, 0 of 1 files, nothing new for 9 s");
         let anew = ProgressSnapshot { bytes_resumed: ByteCount::ZERO, ..halfway() };
         let reading = amounts(&anew, left, Idle::Reading(ByteCount::new(300)));
-        assert_eq!(reading, "600 B of 1000 B, file 0 of 1, reading back what has come, 300 B read");
+        assert_eq!(reading, "600 B of 1000 B, 0 of 1 files, reading back what has come, 300 B read");
         let reading = amounts(&halfway(), left, Idle::Reading(ByteCount::new(300)));
-        assert_eq!(reading, "600 B of 1000 B, file 0 of 1, verifying what is there, 300 B read");
+        assert_eq!(reading, "600 B of 1000 B, 0 of 1 files, verifying what is there, 300 B read");
     }
 
     #[test]

@@ -148,3 +148,19 @@ fn where_no_end_runs_that_is_told() {
     assert!(error_of(&refused).contains("no end called 'recv' runs here"), "{refused:?}");
     assert_eq!(refused.status.code(), Some(1));
 }
+
+#[test]
+fn top_ends_where_nobody_reads_it_any_more() {
+    let sending = Sending::begin();
+    let mut top = sending.command(&["top", "--end", "send", "--json"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut first = [0; 1];
+    std::io::Read::read_exact(&mut top.stdout.take().unwrap(), &mut first).unwrap();
+    for _ in 0..100 {
+        if let Some(ended) = top.try_wait().unwrap() {
+            return assert!(ended.success());
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    top.kill().unwrap();
+    panic!("it goes on");
+}

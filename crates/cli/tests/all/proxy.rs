@@ -143,6 +143,11 @@ fn what_cannot_be_meant_is_told_in_one_sentence() {
     for (words, code, expected) in [
         (&["proxy", "--listen", "127.0.0.1:0", "--state", near][..], 2, "has joined no far end yet"),
         (&["run", "--state", near, "--", "true"], 2, "has not run yet"),
+        (&["run", "--state", near, "true", "--anything"], 2, "has not run yet"),
+        (&["doctor", "--state", near], 2, "has joined no far end yet"),
+        (&["doctor", "--server", "--state", near], 2, "has joined no far end yet"),
+        (&["doctor", "--server", "192.0.2.1", "--state", near], 2, "the far end that was joined; join 192.0.2.1 first"),
+        (&["top", "--end", "nosuch"], 1, "no end called 'nosuch' runs here"),
         (&["run", "--proxy", "127.0.0.1:1", "--", "true"], 1, "no `fairpath proxy` answers at 127.0.0.1:1"),
         (&["invite", "laptop", "--state", far], 1, "start `fairpath serve` first"),
         (&["revoke", "laptop", "--state", far], 2, "no device is named 'laptop'; there is none"),
@@ -155,4 +160,26 @@ fn what_cannot_be_meant_is_told_in_one_sentence() {
     let name = run(&["invite", "a/b", "--state", far]);
     let said = String::from_utf8_lossy(&name.stderr).into_owned();
     assert!(name.status.code() == Some(2) && said.contains("'a/b' is no name of a device"), "{said}");
+}
+
+#[test]
+fn a_port_that_is_in_use_is_a_failure_that_a_service_tries_again() {
+    let scratch = Scratch::new();
+    let (far, near) = (scratch.0.join("far"), scratch.0.join("near"));
+    let (far, near) = (text(&far), text(&near));
+    let holder = TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = holder.local_addr().unwrap().to_string();
+    let serve = Telling::start(&["serve", "--listen", "127.0.0.1:0", "--state", far]);
+    serve.told("serving at 127.0.0.1:");
+    let invitation = String::from_utf8(run(&["invite", "laptop", "--state", far]).stdout).unwrap();
+    assert!(run(&["join", invitation.trim(), "--state", near, "--via", "127.0.0.1"]).status.success());
+    let output = run(&["proxy", "--listen", &taken, "--state", near, "--via", "127.0.0.1"]);
+    let error = error_of(&output);
+    assert!(output.status.code() == Some(1) && error.contains("another program uses this port"), "{error}");
+
+    // A doctor who reaches nobody says why, and fails.
+    drop(serve);
+    let output = run(&["doctor", "--state", near, "--via", "127.0.0.1"]);
+    let (said, error) = (String::from_utf8_lossy(&output.stdout).into_owned(), error_of(&output));
+    assert!(output.status.code() == Some(1) && said.contains("(refused)"), "{said}{error}");
 }

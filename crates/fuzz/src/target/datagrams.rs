@@ -1,8 +1,8 @@
-//! What an authenticated peer says in DATAGRAM frames, all kinds of them in any order: fragments and credits of
+//! DATAGRAM frames of an authenticated peer, all kinds of them in any order: fragments and credits of
 //! both channels, receipts, delays, farewells, and the application's own.
 //!
-//! The input is a byte that says how far the peer is trusted, and steps: a length and a datagram of that length;
-//! a length of 0 has the application take what is complete, and one of 255 lets time pass.
+//! The input is a byte that says how far the peer is trusted, and steps. A step is a length and a datagram of
+//! that length. A length of 0 has the application take what is complete, and one of 255 lets time pass.
 
 use std::time::{Duration, Instant};
 
@@ -30,7 +30,7 @@ const CONNECTION: usize = 1 << 20;
 /// An event or a report takes some words for a byte of a datagram.
 const MEMORY: usize = 256;
 
-/// What stands before the data in the body of a record.
+/// The bytes before the data in the body of a record.
 const HEAD: u64 = 12;
 
 fn check(input: &[u8]) {

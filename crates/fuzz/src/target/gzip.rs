@@ -20,7 +20,7 @@ pub(crate) static TARGET: Target = Target {
 fn check(input: &[u8]) {
     let plain = rtt::read(input);
     let _ = rtt::read(&[&rtt::GZIP, input].concat());
-    // What is packed twice is unpacked once.
+    // The reader unpacks one layer of gzip, not two.
     if input.starts_with(&rtt::GZIP) {
         return;
     }

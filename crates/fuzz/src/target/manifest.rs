@@ -58,7 +58,7 @@ fn judge(entries: Vec<Entry>, limits: &Limits) {
     }
 }
 
-/// What everything behind a manifest relies on.
+/// Asserts the invariants on which the users of a manifest rely.
 fn holds(manifest: &Manifest, limits: &Limits) {
     let entries = manifest.entries();
     assert!(entries.len() <= limits.entries);

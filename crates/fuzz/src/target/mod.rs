@@ -24,7 +24,7 @@ mod ticket;
 pub struct Target {
     /// Its name, which is that of its file and of its corpus.
     pub name: &'static str,
-    /// What is parsed.
+    /// The input in words.
     pub about: &'static str,
     /// Parses an input and panics where something does not hold of the result.
     pub check: fn(&[u8]),

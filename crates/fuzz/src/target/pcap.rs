@@ -18,7 +18,7 @@ pub(crate) static TARGET: Target =
 fn check(input: &[u8]) {
     let found = rtt::read(input);
     if let Some(pcapng) = as_pcapng(input) {
-        // What is told of a damaged end is in the notes, which are not compared.
+        // Words about a damaged end are in the notes, which are not compared.
         assert_eq!(rtt::said(rtt::read(&pcapng)), rtt::said(found), "pcapng of the same packets says the same");
     }
 }

@@ -50,7 +50,7 @@ fn a_sequence_says_the_same(document: &Value) {
     let records = core::iter::once(&head).chain(events).map(|record| format!("\u{1e}{record}\n"));
     let sequence = rtt::said(rtt::read(records.collect::<String>().as_bytes()));
     let document = serde_json::json!({"qlog_version": "0.3", "traces": [trace]}).to_string();
-    // What waits until a document ends has a limit that a sequence has not.
+    // Events that wait for the end of a document are limited in number; those of a sequence are not.
     match (rtt::said(rtt::read(document.as_bytes())), sequence) {
         (Ok(document), Ok(sequence)) => assert_eq!(document, sequence),
         (Ok(document), Err(sequence)) => panic!("a document says {document:?}, its sequence: {sequence}"),

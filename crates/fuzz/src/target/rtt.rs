@@ -1,4 +1,4 @@
-//! What holds of round-trip times whatever kind of file they come from.
+//! Invariants of round-trip times, whatever kind of file they come from.
 
 use fairpath_core::ByteCount;
 use fairpath_trace::rtt::{BAD_LINES_KEPT, Limits, RttError, Series, Traces, read_within};
@@ -64,7 +64,7 @@ fn holds(traces: &Traces) {
     }
 }
 
-/// What is compared of two files that should say the same; of an error its words.
+/// The part of a result that two files with the same content must have in common; of an error its words.
 pub(crate) fn said(found: Result<Traces, RttError>) -> Result<Vec<Series>, String> {
     found.map(|traces| traces.series).map_err(|error| error.to_string())
 }

@@ -63,7 +63,7 @@ fn check(input: &[u8]) {
     }
 }
 
-/// What a file makes that may name others, some of which are there.
+/// Reads a file that may name other files, some of which are there.
 fn expanded(text: &str) -> Result<Scenario, ScenarioError> {
     let read = |path: &str| match path.len() % 4 {
         0 => Err("there is no such file".to_owned()),

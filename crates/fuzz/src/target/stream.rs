@@ -1,6 +1,6 @@
-//! What a peer says in the DATAGRAM frames of live flows: pieces, repair and reports, in any order.
+//! DATAGRAM frames of a peer of live flows: pieces, repair and reports, in any order.
 //!
-//! The input is a byte that says how packets are handed out, and steps: a length and a datagram of that length; a length
+//! The input is a byte that says how packets are handed out, and steps. A step is a length and a datagram of that length. A length
 //! of 0 has the application take what is there, and one of 255 lets time pass.
 
 use std::time::Duration;

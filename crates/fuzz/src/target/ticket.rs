@@ -60,7 +60,7 @@ fn seeds() -> Vec<Seed> {
         secret: Secret::from_bytes([9; 16]),
     };
     let word = ticket(&addresses).to_string();
-    // Of the same two addresses: their number, kinds, bytes and ports, the fingerprint and the secret.
+    // The same two addresses in bytes: number, kinds, addresses and ports, then the fingerprint and the secret.
     let content = [
         &[2, 4, 192, 0, 2, 7, 0x11, 0x51, 6, 0x20, 0x01, 0x0d, 0xb8][..],
         &[0; 11],

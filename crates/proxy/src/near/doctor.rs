@@ -149,7 +149,8 @@ pub async fn examine(config: ExamineConfig, mut progress: impl FnMut(String)) ->
     let ports =
         examiner.joined.addresses.iter().map(|address| further_ports(&examiner.joined.addresses, *address).len());
     let longest = examination_max(names.len(), ports.max().unwrap_or(0), config.time);
-    progress(format!("{} links, {} s at most", names.len(), longest.as_secs()));
+    let links = if names.len() == 1 { "link" } else { "links" };
+    progress(format!("{} {links}, {} s at most", names.len(), longest.as_secs()));
     for name in &names {
         progress(format!("{name} alone"));
         examination.interfaces.push(examiner.alone(name).await?);

@@ -37,7 +37,8 @@ fn page(port: SocketAddr, state: &LinkState) -> String {
     };
     format!(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta http-equiv=\"refresh\" content=\"2\">\
-         <title>Fairpath</title><style>body{{font:1rem sans-serif;margin:2rem}}td,th{{padding:.2rem .8rem;text-align:left}}\
+         <meta name=\"viewport\" content=\"width=device-width\"><meta name=\"color-scheme\" content=\"light dark\">\
+         <title>Fairpath</title><style>body{{font:1rem sans-serif;margin:2rem;max-width:50rem}}td,th{{padding:.2rem .8rem;text-align:left}}\
          </style></head><body><h1>{verdict}</h1>{more}\
          <p>SOCKS5 and HTTP proxy: {port}. For browsers: <a href=\"/proxy.pac\">http://{port}/proxy.pac</a></p></body></html>"
     )

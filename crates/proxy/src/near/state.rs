@@ -17,6 +17,9 @@ const KEY: &str = "device";
 const JOINED: &str = "joined.json";
 const LISTENING: &str = "listening.json";
 
+/// The bytes that what is kept of a far end may take.
+const STATE_MAX: usize = 16 * 1024;
+
 /// How long the far end may take to answer a greeting.
 pub(crate) const ANSWERED: Duration = Duration::from_secs(10);
 
@@ -156,6 +159,8 @@ impl Joined {
 /// [`JoinError`] says whom to blame. What was kept before stays as it was.
 pub async fn join(directory: &Path, invitation: &Ticket, via: &[String]) -> Result<String, JoinError> {
     let state = NearState::open(directory)?;
+    // The invitation is good once: a full or closed disk has to show before it is used.
+    state.store.try_out(STATE_MAX).map_err(NearStateError::from)?;
     let key = DeviceKey::generate().map_err(NearStateError::from)?;
     let fingerprint = Fingerprint::from(invitation.fingerprint);
     let endpoint = Endpoint::builder().alpn(ALPN).via(via.to_vec()).bind()?;

@@ -27,6 +27,11 @@ async fn an_invitation_lets_one_device_in_and_is_worth_nothing_afterwards() {
     // The private key is at the near end only, and the secret is nowhere.
     let authorized = std::fs::read_to_string(folder.path().join("far/authorized")).unwrap();
     assert!(authorized.starts_with("van ed25519:"), "{authorized}");
+    // A place where no file can be kept costs no invitation.
+    let ticket = far.state().invite(&name("truck"), &[]).unwrap();
+    let closed = join(std::path::Path::new("/proc/self/task"), &ticket, &via()).await;
+    assert!(matches!(closed, Err(JoinError::State(_))), "{closed:?}");
+    assert_eq!(join(&folder.path().join("truck"), &ticket, &via()).await.unwrap(), "truck");
     // A wrong secret with a right label is no invitation.
     let ticket = far.state().invite(&name("laptop"), &[]).unwrap();
     far.state().revoke(&name("laptop")).unwrap();

@@ -3,7 +3,7 @@
 use fairpath_proxy::{PathNow, Request, Snapshot};
 
 /// The keys, in words.
-pub(super) const HELP: &str = "up, down: choose  p: park or use  f: first or not  - + n: cap, none  < >: cost  q: end";
+pub(super) const HELP: &str = "up, down: choose  p: park or use  f: first or not\n- + n: cap, none  < >: cost  q: end";
 
 /// A cap begins here where nothing is carried.
 const CAP_FIRST_BPS: u64 = 200_000_000;

@@ -18,17 +18,16 @@ impl Examination {
             (1, _) => words.push(format!("Only {} reaches the far end: there is nothing to bond it with.", reached[0].name)),
             _ => {}
         }
-        if !reached.is_empty() {
-            for one in self.interfaces.iter().filter(|one| one.unreached.is_some()) {
-                let why = one.unreached.as_deref().unwrap_or_default();
-                words.push(format!("{} does not reach the far end: {why}.", one.name));
-            }
+        for one in self.interfaces.iter().filter(|one| one.unreached.is_some()) {
+            let why = one.unreached.as_deref().unwrap_or_default();
+            let end = if why.ends_with('?') { "" } else { "." };
+            words.push(format!("{} does not reach the far end: {why}{end}", one.name));
         }
         if let Some(together) = &self.together {
             for shared in &together.shared {
                 words.push(format!(
                     "{} share a bottleneck on the way out: the connection took them for one during the last {:.1} s of {:.1} s{}.",
-                    shared.links.join(" and "),
+                    listed(&shared.links),
                     shared.held.as_secs_f64(),
                     shared.of.as_secs_f64(),
                     shared.confidence.map(|sure| format!(", and was {:.0} % sure in the end", sure * 100.0)).unwrap_or_default()
@@ -104,6 +103,16 @@ fn throttled(one: &Finding) -> Option<String> {
     })
 }
 
+/// The names as a sentence lists them.
+fn listed<T: AsRef<str>>(names: &[T]) -> String {
+    let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+    match names.split_last() {
+        Some((last, [])) => (*last).to_owned(),
+        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+        None => String::new(),
+    }
+}
+
 /// A sentence about what all bring together in a direction.
 fn sum(
     direction: &str,
@@ -114,7 +123,7 @@ fn sum(
     let rates: Vec<(&str, Bitrate)> = reached.iter().filter_map(|one| Some((one.name.as_str(), of(one)?))).collect();
     let (best, alone) = rates.iter().max_by_key(|(_, rate)| *rate)?;
     let sum: Bitrate = rates.iter().map(|(_, rate)| *rate).sum();
-    let all = rates.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(" and ");
+    let all = listed(&rates.iter().map(|(name, _)| *name).collect::<Vec<_>>());
     Some(if together >= sum.scaled(ADDS_UP) && rates.len() > 1 {
         format!("{direction}: {all} add up: {together} together, and {alone} over {best}, the best alone.")
     } else if together <= alone.scaled(BRINGS_NOTHING) {
@@ -155,6 +164,8 @@ mod tests {
         assert!(separate.contains("In: eth0 and wlan0 add up: 86.0 Mbit/s together"), "{separate}");
         let shared = words(both(), Some(50));
         assert!(shared.contains("hardly more than eth0 alone") && shared.contains("only a spare"), "{shared}");
+        let three = words([both(), vec![finding("wwan0", 9)]].concat(), Some(95));
+        assert!(three.contains("In: eth0, wlan0 and wwan0 add up"), "{three}");
         let between = words(both(), Some(62));
         assert!(between.contains("less than their sum of 90.0 Mbit/s"), "{between}");
     }
@@ -215,7 +226,8 @@ mod tests {
         let silent = Finding { unreached: Some("no answer".into()), ..finding("wlan0", 0) };
         let one = words(vec![finding("eth0", 50), silent.clone()], None);
         assert!(one.starts_with("Only eth0 reaches the far end") && one.contains("wlan0 does not reach"), "{one}");
-        assert!(words(vec![silent], None).contains("see whether `fairpath serve` runs there"));
+        let none = words(vec![silent], None);
+        assert!(none.contains("see whether `fairpath serve` runs there") && none.contains("no answer"), "{none}");
         let queue = Finding { rtt_loaded: Some(Duration::from_millis(500)), loss: Some(0.06), ..finding("wwan0", 5) };
         let long = words(vec![queue], None);
         assert!(long.contains("from 20 to 500 ms under load") && long.contains("loses 6.0 %"), "{long}");
