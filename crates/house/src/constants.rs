@@ -35,6 +35,7 @@ pub const HALVED_AND_DOUBLED: &[(&str, &str, &str)] = &[
     ("crates/sched/src/algorithm/deadline", "default/deadline", "crates/lab/src/papers/default/deadline.rs"),
     ("crates/engine/src/health_parameters", "health", "crates/faults/benches/tables/health.rs"),
     ("crates/live/src/budget/parameters", "default/budget", "crates/lab/src/papers/default/budget.rs"),
+    ("crates/live/src/parameters", "default/live", "crates/lab/src/papers/default/live.rs"),
     ("crates/sched/src/losses", "default/deadline", "crates/lab/src/papers/default/deadline.rs"),
     ("crates/proxy/src/packets/order", "packet_order", "crates/proxy/src/packets/order/sensitivity.rs"),
     ("crates/quic/src/pauses", "pauses", "crates/faults/tests/all/pauses.rs"),
@@ -232,7 +233,7 @@ fn row(one: &Constant, part: &str) -> String {
 /// The constants of a source file, but for its tests, which stand last, and for names and texts.
 pub fn in_source(source: &str, file: &str) -> Vec<Constant> {
     let varied = HALVED_AND_DOUBLED.iter().map(|(start, table, _)| (*start, *table));
-    let mechanism = MECHANISMS.iter().copied().chain(varied).find(|(start, _)| file.starts_with(start));
+    let mechanism = varied.chain(MECHANISMS.iter().copied()).find(|(start, _)| file.starts_with(start));
     let mechanism = mechanism.map(|(_, name)| name);
     let lines: Vec<&str> = source.lines().take(lines_before_tests(source)).collect();
     let mut found = Vec::new();
