@@ -36,6 +36,7 @@ pub const HALVED_AND_DOUBLED: &[(&str, &str, &str)] = &[
     ("crates/engine/src/health_parameters", "health", "crates/faults/benches/tables/health.rs"),
     ("crates/live/src/budget/parameters", "default/budget", "crates/lab/src/papers/default/budget.rs"),
     ("crates/live/src/parameters", "default/live", "crates/lab/src/papers/default/live.rs"),
+    ("crates/sbd/src/algorithm/concordance/order/parameters", "short queues", "crates/faults/tests/all/busy.rs"),
     ("crates/sched/src/losses", "default/deadline", "crates/lab/src/papers/default/deadline.rs"),
     ("crates/proxy/src/packets/order", "packet_order", "crates/proxy/src/packets/order/sensitivity.rs"),
     ("crates/quic/src/pauses", "pauses", "crates/faults/tests/all/pauses.rs"),

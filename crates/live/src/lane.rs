@@ -14,6 +14,10 @@ use crate::track::Track;
 /// [RFC9002 §7.7].
 const ABOVE_WINDOW: f64 = 1.25;
 
+/// A path does not answer, or late, where this many answers in a row are missing: the packet
+/// threshold [RFC9002 §6.1.1].
+const MISSING: usize = 3;
+
 /// The round trip assumed for rates before a path has measured one.
 const FIRST_RTT: Duration = Duration::from_millis(100);
 
@@ -121,7 +125,7 @@ impl Lane {
     }
 
     fn round_trips(&self) -> Rtt {
-        Rtt { variance: self.varies.max(self.parameters.varies), ..Rtt::steady(self.rtt()) }
+        Rtt { variance: self.varies, ..Rtt::steady(self.rtt()) }
     }
 
     /// An answer came `after` its packet left. A late one counts as missing, since later ones are
@@ -135,11 +139,9 @@ impl Lane {
         self.unanswered += packets;
     }
 
-    /// Whether more answers in a row are missing than by chance, where this share is lost.
+    /// Whether more answers in a row are missing than where packets are reordered.
     fn is_overdue(&self) -> bool {
-        let LiveParameters { by_chance, loss_max, .. } = self.parameters;
-        let seldom_lost = libm::ceil(libm::log(by_chance) / libm::log(self.loss.min(loss_max))).max(1.0);
-        self.unanswered as f64 >= seldom_lost
+        self.unanswered >= MISSING
     }
 
     /// The scheduler's view of it.

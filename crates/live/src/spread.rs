@@ -27,10 +27,6 @@ use crate::lane::{Lane, allowed};
 use crate::parameters::LiveParameters;
 use crate::sharing::Sharing;
 
-/// Differences in timeliness that rates ignore. Otherwise rates would oscillate, and fill no
-/// window.
-const ALIKE: f64 = 0.02;
-
 /// The value of paths of higher cost, so that the friendly rates of a group go to its cheapest
 /// paths.
 const DEAR_VALUE: f64 = 1e-3;
@@ -44,6 +40,9 @@ pub(crate) struct Spread {
     pub(crate) lanes: BTreeMap<PathId, Lane>,
     pub(crate) scheduler: Deadline,
     pub(crate) parameters: LiveParameters,
+    /// Differences in timeliness that rates ignore, as the scheduler does. Otherwise rates would
+    /// oscillate, and fill no window.
+    alike: f64,
     sharing: Sharing,
     solved_at: Option<Timestamp>,
 }
@@ -52,7 +51,7 @@ impl Spread {
     pub(crate) fn new(sharing: Sharing, parameters: DeadlineParameters) -> Self {
         let prefers = sharing.prefers_better_paths();
         let scheduler = if prefers { Deadline::new(parameters) } else { Deadline::indifferent() };
-        Self { sharing, scheduler, ..Self::default() }
+        Self { sharing, scheduler, alike: parameters.alike, ..Self::default() }
     }
 
     /// Takes the host's current facts and computes the rates anew. Paths without facts are gone.
@@ -118,7 +117,7 @@ impl Spread {
 
     /// The friendly rates that bring the most in time, group by group: paths of different groups share no bottleneck.
     fn set_rates(&mut self, passed: Duration) {
-        let price = self.price();
+        let (price, alike) = (self.price(), self.alike);
         let apart = self.sharing.tells_groups_apart();
         let mut members: BTreeMap<Option<GroupId>, Vec<&mut Lane>> = BTreeMap::new();
         for lane in self.lanes.values_mut() {
@@ -146,7 +145,7 @@ impl Spread {
             let value = |lane: &Lane| match lane.is_silent {
                 true => 0.0,
                 false if price.is_some_and(|price| lane.facts.terms.price() > price) => DEAR_VALUE * lane.value,
-                false => 1.0 - ALIKE * libm::floor((1.0 - lane.value) / ALIKE),
+                false => 1.0 - alike * libm::floor((1.0 - lane.value) / alike),
             };
             let values: Vec<f64> = members.iter().map(|lane| value(lane)).collect();
             let rtts: Vec<Duration> = members.iter().map(|lane| lane.rtt().max(Duration::from_millis(1))).collect();
