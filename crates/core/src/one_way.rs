@@ -2,11 +2,9 @@
 
 use core::time::Duration;
 
+use crate::rtt::Rtt;
 use crate::units::Timestamp;
 use crate::windowed_filter::WindowedMin;
-
-/// How far back the windowed minimum looks, as that of round-trip times does.
-const WINDOW: Duration = Duration::from_secs(10);
 
 /// The one-way delays of a path at one moment, less a constant that is the same for all paths of a connection: the
 /// difference of two clocks, which nobody knows.
@@ -31,7 +29,7 @@ pub struct OneWayEstimator {
 
 impl Default for OneWayEstimator {
     fn default() -> Self {
-        Self { known: None, smoothed: Duration::ZERO, windowed_min: WindowedMin::new(WINDOW) }
+        Self { known: None, smoothed: Duration::ZERO, windowed_min: WindowedMin::new(Rtt::MIN_WINDOW) }
     }
 }
 

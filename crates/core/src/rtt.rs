@@ -5,9 +5,6 @@ use core::time::Duration;
 use crate::units::{Timestamp, duration};
 use crate::windowed_filter::WindowedMin;
 
-/// How far back the windowed minimum looks: 10 s, as BBR's [BBRv3 §2.16.1].
-const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
-
 /// The round-trip times of a path at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rtt {
@@ -28,6 +25,8 @@ pub struct Rtt {
 impl Rtt {
     /// The time of a path before its first sample [RFC9002 §6.2.2, kInitialRtt].
     pub const INITIAL: Duration = Duration::from_millis(333);
+    /// How far back windowed minima look: 10 s, as BBR's [BBRv3 §2.16.1].
+    pub const MIN_WINDOW: Duration = Duration::from_secs(10);
 
     /// The estimate after the first sample [RFC9002 §5.3].
     pub fn first(sample: Duration) -> Self {
@@ -65,7 +64,7 @@ pub struct RttEstimator {
 
 impl Default for RttEstimator {
     fn default() -> Self {
-        let windowed_min = WindowedMin::new(MIN_RTT_WINDOW);
+        let windowed_min = WindowedMin::new(Rtt::MIN_WINDOW);
         Self { rtt: None, smoothed_ns: 0, variance_ns: 0, min_ns: 0, max_ns: 0, windowed_min }
     }
 }

@@ -25,6 +25,9 @@ const EVERY: Duration = Duration::from_secs(1);
 const LATER_EVERY: Duration = Duration::from_secs(4);
 const SOON: usize = 10;
 
+/// Below this confidence a pair of paths certainly has separate bottlenecks.
+pub(crate) const SURELY_SEPARATE: f64 = 0.05;
+
 /// A path without a delay sample for this long, since it opened or since the last one, is not
 /// expected to have samples while another path dips.
 pub(crate) const HEARD: Duration = LATER_EVERY;

@@ -36,9 +36,6 @@ use crate::paths::Paths;
 use crate::sent_packets::SentPacket;
 use crate::without::Without;
 
-/// Below this confidence a pair of paths certainly has separate bottlenecks.
-const SURELY_SEPARATE: f64 = 0.05;
-
 /// Detection, congestion control and scheduling of one connection.
 ///
 /// Events for a path that is not open are ignored. `now` must not go backwards; if it does, the
@@ -541,7 +538,7 @@ impl Engine {
     fn dip(&mut self, now: Timestamp) {
         let Self { dips: Some(dips), detector, paths, .. } = self else { return };
         let begun = dips.update(now, || {
-            let in_doubt = detector.verdicts().iter().any(|pair| pair.confidence > SURELY_SEPARATE);
+            let in_doubt = detector.verdicts().iter().any(|pair| pair.confidence > dips::SURELY_SEPARATE);
             let is_heard = |path: &Path| now.since(path.told_at) <= dips::HEARD;
             let usable = paths.iter().filter(|(_, path)| in_doubt && path.is_usable() && is_heard(path));
             usable.map(|(id, path)| Candidate::new(id, path.rtt.get())).collect()

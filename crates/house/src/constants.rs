@@ -1,9 +1,10 @@
 //! The constants of the algorithms: their values, where they come from, and which row or table shows what they do.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use crate::citation;
+use crate::default_path;
 use crate::repository;
 use crate::source::{Comment, lines_before_tests};
 
@@ -34,6 +35,8 @@ pub const HALVED_AND_DOUBLED: &[(&str, &str, &str)] = &[
     ("crates/sched/src/algorithm/deadline", "default/deadline", "crates/lab/src/papers/default/deadline.rs"),
     ("crates/engine/src/health_parameters", "health", "crates/faults/benches/tables/health.rs"),
     ("crates/live/src/budget/parameters", "default/budget", "crates/lab/src/papers/default/budget.rs"),
+    ("crates/live/src/parameters", "default/live", "crates/lab/src/papers/default/live.rs"),
+    ("crates/sbd/src/algorithm/concordance/order/parameters", "short queues", "crates/faults/tests/all/busy.rs"),
     ("crates/sched/src/losses", "default/deadline", "crates/lab/src/papers/default/deadline.rs"),
     ("crates/proxy/src/packets/order", "packet_order", "crates/proxy/src/packets/order/sensitivity.rs"),
     ("crates/quic/src/pauses", "pauses", "crates/faults/tests/all/pauses.rs"),
@@ -59,12 +62,19 @@ pub struct Constant {
     pub mechanism: Option<&'static str>,
     /// The kind of constant that is no policy: a bound, a format or a definition.
     pub kind: Option<String>,
+    /// Whether only algorithms use it that are not of the default, so that people choose it by name.
+    pub by_name: bool,
 }
 
 impl Constant {
     /// Whether it is policy that neither a source nor a row of the ablation stands behind.
     pub fn is_bare(&self) -> bool {
         self.is_ours() && self.kind.is_none()
+    }
+
+    /// Whether the default has it, and it is bare.
+    pub fn is_bare_by_default(&self) -> bool {
+        self.is_bare() && !self.by_name
     }
 
     /// Whether neither a source nor a row stands behind it.
@@ -104,7 +114,13 @@ pub fn constants() -> BTreeMap<String, Vec<Constant>> {
         let folder = root.join("crates").join(name);
         let files = repository::rust_files(&folder.join("src"));
         let files = files.iter().filter(|file| !is_of_tests(&repository::relative(file)));
-        found.insert(repository::relative(&folder), files.flat_map(|file| in_file(file)).collect());
+        let part = repository::relative(&folder);
+        let by_name = by_name(&part, files.clone());
+        let of_file = |file: &PathBuf| {
+            let by_name = by_name.contains(&repository::relative(file));
+            in_file(file).into_iter().map(move |one| Constant { by_name, ..one })
+        };
+        found.insert(part, files.flat_map(of_file).collect());
     }
     for file in FILES {
         let (part, _) = file.split_once("/src/").expect("it is a source file of a crate");
@@ -115,6 +131,14 @@ pub fn constants() -> BTreeMap<String, Vec<Constant>> {
         named.for_each(|one| one.kind = Some(kind.clone()));
     }
     found
+}
+
+/// Those of a crate's files that only algorithms use which are chosen by name.
+fn by_name<'a>(part: &str, files: impl Iterator<Item = &'a PathBuf>) -> BTreeSet<String> {
+    let start = format!("{part}/src/");
+    let text = |file: &PathBuf| (repository::relative(file).replace(&start, ""), repository::read(file));
+    let found = default_path::by_name_alone(&files.map(text).collect::<Vec<_>>());
+    found.into_iter().map(|file| start.clone() + &file).collect()
 }
 
 /// Whether a source file is there for tests alone.
@@ -128,10 +152,16 @@ pub fn mechanisms() -> impl Iterator<Item = (&'static str, &'static str)> {
     MECHANISMS.iter().copied()
 }
 
-/// How many constants of each crate are bare.
+/// How many constants of each crate are bare: those of the default, and those of the algorithms chosen by name.
 pub fn bare() -> BTreeMap<String, usize> {
-    let count = |found: Vec<Constant>| found.iter().filter(|one| one.is_bare()).count();
-    constants().into_iter().map(|(part, found)| (part, count(found))).collect()
+    let mut counts = BTreeMap::new();
+    for (part, found) in constants() {
+        for one in found.iter().filter(|one| one.by_name) {
+            *counts.entry(format!("{part}, chosen by name")).or_default() += usize::from(one.is_bare());
+        }
+        counts.insert(part, found.iter().filter(|one| one.is_bare_by_default()).count());
+    }
+    counts
 }
 
 /// Where the recorded counts lie.
@@ -159,7 +189,8 @@ pub fn page() -> String {
                 entry of `references.toml`; a constant without one is ours, or no policy: a bound of memory or work, a \
                 format of what travels, a definition (`crates/house/kinds.toml`). The last column names the mechanism that it \
                 belongs to, whose row of an [ablation](../evidence/default/ablation/README.md) shows what it brings, or the table that \
-                halves and doubles it.\n\n\
+                halves and doubles it. People who choose nothing meet no constant that is chosen by name: only algorithms \
+                use it that are not of the default.\n\n\
                 `cargo run -p fairpath-house -- constants` prints this page, and a test keeps it whole \
                 (`UPDATE_DOCS=1 cargo test -p fairpath-house constants` writes it).\n";
     let section = |(part, found): (&String, &Vec<Constant>)| {
@@ -179,9 +210,12 @@ fn summary(all: &BTreeMap<String, Vec<Constant>>) -> String {
         let sources = count(&|one| !one.sources.is_empty());
         let rows = count(&|one| one.sources.is_empty() && one.mechanism.is_some());
         let kinds = count(&|one| one.is_ours() && one.kind.is_some());
-        format!("| {name} | {} | {sources} | {rows} | {kinds} | {} |\n", found.len(), count(&Constant::is_bare))
+        let by_name = count(&|one| one.is_bare() && one.by_name);
+        let bare = count(&Constant::is_bare_by_default);
+        format!("| {name} | {} | {sources} | {rows} | {kinds} | {by_name} | {bare} |\n", found.len())
     };
-    let head = "\n| crate | constants | with a source | with a row | no policy | ours, without a row |\n|---|---|---|---|---|---|\n";
+    let head = "\n| crate | constants | with a source | with a row | no policy | ours, chosen by name | ours, without a row |\n\
+                |---|---|---|---|---|---|---|\n";
     let rows = all.iter().map(|(part, found)| row(part, &found.iter().collect::<Vec<_>>()));
     head.to_owned() + &rows.collect::<String>() + &row("all", &all.values().flatten().collect::<Vec<_>>())
 }
@@ -193,14 +227,14 @@ fn row(one: &Constant, part: &str) -> String {
         "| `{}` | `{value}` | {meaning} | `{file}` | {} | {} |\n",
         one.name,
         one.origin(),
-        one.mechanism.unwrap_or("")
+        one.mechanism.unwrap_or(if one.by_name { "chosen by name" } else { "" })
     )
 }
 
 /// The constants of a source file, but for its tests, which stand last, and for names and texts.
 pub fn in_source(source: &str, file: &str) -> Vec<Constant> {
     let varied = HALVED_AND_DOUBLED.iter().map(|(start, table, _)| (*start, *table));
-    let mechanism = MECHANISMS.iter().copied().chain(varied).find(|(start, _)| file.starts_with(start));
+    let mechanism = varied.chain(MECHANISMS.iter().copied()).find(|(start, _)| file.starts_with(start));
     let mechanism = mechanism.map(|(_, name)| name);
     let lines: Vec<&str> = source.lines().take(lines_before_tests(source)).collect();
     let mut found = Vec::new();
@@ -219,8 +253,17 @@ pub fn in_source(source: &str, file: &str) -> Vec<Constant> {
         if let Some((name, value)) = is_constant(line).then(whole).as_deref().and_then(declared) {
             let sources: Vec<String> = comment.iter().flat_map(citation::find).map(|citation| citation.key).collect();
             let meaning = comment.as_ref().map_or_else(String::new, |comment| first_sentence(&comment.text));
-            let constant =
-                Constant { name, value, file: file.to_owned(), line: at + 1, meaning, sources, mechanism, kind: None };
+            let constant = Constant {
+                name,
+                value,
+                file: file.to_owned(),
+                line: at + 1,
+                meaning,
+                sources,
+                mechanism,
+                kind: None,
+                by_name: false,
+            };
             match fields(&constant, &lines) {
                 Some(fields) => found.extend(fields),
                 None => found.push(constant),

@@ -48,6 +48,12 @@ impl Modules {
         self.edges().iter().filter_map(|(folder, edges)| circle(folder, edges)).collect()
     }
 
+    /// Each module with those that it names, through whichever re-export.
+    pub fn named_by(&self) -> BTreeMap<&Module, Vec<Module>> {
+        let named = |file: &File| file.paths.iter().map(|path| self.resolved(path, 0)).collect();
+        self.0.iter().map(|(module, file)| (module, named(file))).collect()
+    }
+
     fn edges(&self) -> Edges {
         let mut edges = Edges::new();
         for (from, file) in &self.0 {
@@ -128,7 +134,7 @@ impl File {
 }
 
 /// `a/b.rs`, `a/b/mod.rs` → `a::b`.
-fn module_of(path: &str) -> Module {
+pub fn module_of(path: &str) -> Module {
     let mut module: Module = path.trim_end_matches(".rs").split('/').map(str::to_owned).collect();
     if module.last().is_some_and(|last| ["mod", "lib", "main"].contains(&last.as_str())) {
         module.pop();

@@ -6,6 +6,7 @@
 pub mod citation;
 pub mod comparison;
 pub mod constants;
+pub mod default_path;
 pub mod english;
 pub mod figures;
 pub mod imports;

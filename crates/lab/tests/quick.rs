@@ -164,6 +164,7 @@ fn default() {
             ("default/loss", &[("more", Holds)]),
             ("default/deadline", &[("serves matters", Holds)]),
             ("default/budget", &[("rises matters", Holds)]),
+            ("default/live", &[("dear probe every matters", Holds)]),
             (
                 "default/ablation",
                 &[

@@ -7,25 +7,11 @@ use fairpath_core::Timestamp;
 use fairpath_rate::repair_packets;
 use reed_solomon_simd::ReedSolomonEncoder;
 
+use crate::parameters::LiveParameters;
 use crate::wire::{Repair, symbol, symbol_length};
 
-/// The most pieces of a block. At 17 Mbit/s a full block of pieces of 1,300 bytes takes 100 ms;
-/// more pieces would hardly reduce the share of repair.
-const PIECES_MAX: usize = 160;
-
-/// The most repair symbols of a block: one byte numbers its pieces and repair together.
-const REPAIR_MAX: usize = u8::MAX as usize - PIECES_MAX;
-
-/// The part of the deadline in which a block fills. Its losses are then known and repaired while
-/// most of the deadline is left for the way.
-const SPAN_PARTS: u32 = 4;
-
-/// The share of sent data that may remain missing.
-const RESIDUAL: f64 = 1e-3;
-
-/// A block of this many pieces has repair even if no loss is expected. That adds a sixth at most,
-/// and the first loss after a long time costs no round trip.
-const PROTECTED_MIN: usize = 5;
+/// The most pieces of a block, and the most repair symbols: one byte numbers both together.
+const PIECES_MAX: usize = u8::MAX as usize / 2;
 
 /// The pieces that get repair together.
 #[derive(Debug, Default)]
@@ -53,17 +39,18 @@ impl Gathering {
     }
 
     /// When it is to be closed although it is not full.
-    pub(crate) fn closes_at(&self, deadline: Duration) -> Option<Timestamp> {
-        (!self.bodies.is_empty()).then(|| self.opened_at + deadline / SPAN_PARTS)
+    pub(crate) fn closes_at(&self, deadline: Duration, parameters: &LiveParameters) -> Option<Timestamp> {
+        (!self.bodies.is_empty()).then(|| self.opened_at + deadline / parameters.span_parts)
     }
 
     /// Ends the block: its repair, where so great a share of its packets is expected to be missing though they are sent
     /// again.
-    pub(crate) fn close(&mut self, missing: f64, deadline: Duration) -> Option<Closed> {
+    pub(crate) fn close(&mut self, missing: f64, deadline: Duration, parameters: &LiveParameters) -> Option<Closed> {
         let bodies = core::mem::take(&mut self.bodies);
         let pieces = u8::try_from(bodies.len()).ok().filter(|pieces| *pieces > 0)?;
-        let least = usize::from(bodies.len() >= PROTECTED_MIN);
-        let total = repair_packets(bodies.len(), missing, RESIDUAL, REPAIR_MAX.min(2 * bodies.len())).max(least);
+        let least = usize::from(bodies.len() >= parameters.protected_min as usize);
+        let total =
+            repair_packets(bodies.len(), missing, parameters.residual, PIECES_MAX.min(2 * bodies.len())).max(least);
         if total == 0 {
             return None;
         }
@@ -77,7 +64,7 @@ impl Gathering {
             symbol: symbol.into(),
         };
         let repair = symbols.into_iter().enumerate().map(repair).collect();
-        Some(Closed { repair, spread: deadline / SPAN_PARTS / 2 })
+        Some(Closed { repair, spread: deadline / parameters.span_parts / 2 })
     }
 }
 

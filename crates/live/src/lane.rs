@@ -7,20 +7,16 @@ use fairpath_engine::{PathView, Rank, Terms, Transit};
 use fairpath_rate::{Delays, LossIntervals};
 
 use crate::facts::PathFacts;
+use crate::parameters::LiveParameters;
 use crate::track::Track;
 
 /// How much above what congestion control allows a path is paced, so that its window, and not this, is the limit
 /// [RFC9002 §7.7].
 const ABOVE_WINDOW: f64 = 1.25;
 
-/// How much may leave at once on a path, beside two packets: what its rate is in this time.
-const BURST: Duration = Duration::from_millis(5);
-
-/// Answers that are missing in a row by chance this seldom mean that a path does not answer, or late.
-const BY_CHANCE: f64 = 1e-4;
-
-/// Where more is lost it is taken to be no more than this: four missing answers in a row say that a path is overdue.
-const LOSS_MAX: f64 = 0.1;
+/// A path does not answer, or late, where this many answers in a row are missing: the packet
+/// threshold [RFC9002 §6.1.1].
+const MISSING: usize = 3;
 
 /// The round trip assumed for rates before a path has measured one.
 const FIRST_RTT: Duration = Duration::from_millis(100);
@@ -29,15 +25,13 @@ const FIRST_RTT: Duration = Duration::from_millis(100);
 /// asked as often which paths answer.
 pub(crate) const ACK_DELAY_MAX: Duration = Duration::from_millis(25);
 
-/// The least that answers are taken to vary by: what timers of hosts and the other packets of a picture do.
-const VARIES: Duration = Duration::from_millis(5);
-
 /// To the scheduler a backup is a path that costs more than any other: it carries what those have no room for.
 const BACKUP: u32 = 1 << 31;
 
 /// A path as a sender has it.
 #[derive(Debug)]
 pub(crate) struct Lane {
+    parameters: LiveParameters,
     pub(crate) facts: PathFacts,
     pub(crate) track: Track,
     /// Those of its group share a bottleneck; `None` where groups do not count.
@@ -72,8 +66,9 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
-    pub(crate) fn new(facts: PathFacts, now: Timestamp) -> Self {
+    pub(crate) fn new(facts: PathFacts, parameters: LiveParameters, now: Timestamp) -> Self {
         Self {
+            parameters,
             facts,
             track: Track::default(),
             group: None,
@@ -99,17 +94,22 @@ impl Lane {
     /// Takes the host's current facts.
     pub(crate) fn look(&mut self, facts: PathFacts, now: Timestamp) {
         self.facts = facts;
-        self.track.forget(now);
-        (self.delays, self.varies) = (self.track.delays(now), self.track.usual_deviation());
+        self.track.forget(self.parameters.delays_for, now);
+        (self.delays, self.varies) = (self.track.delays(self.parameters.newest_for, now), self.track.usual_deviation());
     }
 
     pub(crate) fn rtt(&self) -> Duration {
         self.facts.rtt.unwrap_or(FIRST_RTT)
     }
 
+    /// The share of packets that take longer than `deadline`.
+    pub(crate) fn late_for(&self, deadline: Duration) -> f64 {
+        self.track.late(deadline, self.parameters.newest_for)
+    }
+
     /// How much may leave at once, in bytes.
     pub(crate) fn burst(&self) -> f64 {
-        2.0 * self.facts.max_datagram.as_f64() + self.rate * BURST.as_secs_f64()
+        2.0 * self.facts.max_datagram.as_f64() + self.rate * self.parameters.burst.as_secs_f64()
     }
 
     pub(crate) fn fill(&mut self, now: Timestamp) {
@@ -125,7 +125,7 @@ impl Lane {
     }
 
     fn round_trips(&self) -> Rtt {
-        Rtt { variance: self.varies.max(VARIES), ..Rtt::steady(self.rtt()) }
+        Rtt { variance: self.varies, ..Rtt::steady(self.rtt()) }
     }
 
     /// An answer came `after` its packet left. A late one counts as missing, since later ones are
@@ -139,10 +139,9 @@ impl Lane {
         self.unanswered += packets;
     }
 
-    /// Whether more answers in a row are missing than by chance, where this share is lost.
+    /// Whether more answers in a row are missing than where packets are reordered.
     fn is_overdue(&self) -> bool {
-        let seldom_lost = libm::ceil(libm::log(BY_CHANCE) / libm::log(self.loss.min(LOSS_MAX))).max(1.0);
-        self.unanswered as f64 >= seldom_lost
+        self.unanswered >= MISSING
     }
 
     /// The scheduler's view of it.
@@ -230,7 +229,7 @@ mod tests {
                 max_datagram: ByteCount::new(1_200),
                 terms: PathTerms::default(),
             };
-            8e-6 * Lane::new(facts, Timestamp::ZERO).lasting()
+            8e-6 * Lane::new(facts, LiveParameters::DEFAULT, Timestamp::ZERO).lasting()
         };
         // 100 kB in 40 ms are 20 Mbit/s.
         assert_eq!([None, Some(12), Some(30)].map(lasting), [20.0, 12.0, 20.0]);

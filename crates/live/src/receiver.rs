@@ -13,10 +13,6 @@ use crate::lane::ACK_DELAY_MAX;
 use crate::peer_clock::PeerClock;
 use crate::wire::{Body, Datagram, Malformed, PathReport, Report, Way};
 
-/// How long after the last datagram reports end. The sender has heard of it by then, though some
-/// were lost.
-const REPORT_FOR: Duration = Duration::from_secs(1);
-
 /// The number of paths that are distinguished. The sender chooses their numbers.
 const PATHS_MAX: usize = 32;
 
@@ -70,6 +66,7 @@ pub struct Receiver {
     paths: BTreeMap<u8, OnPath>,
     reports: u32,
     report_at: Option<Timestamp>,
+    /// A deadline after the last datagram: the sender has heard of it by then, though some were lost.
     report_until: Timestamp,
 }
 
@@ -140,7 +137,7 @@ impl Receiver {
         if self.paths.len() < PATHS_MAX || self.paths.contains_key(&way.path) {
             self.paths.entry(way.path).or_default().on_delay(way.left, delay);
         }
-        self.report_until = now + REPORT_FOR;
+        self.report_until = now + self.config.deadline;
         self.report_at.get_or_insert(now + ACK_DELAY_MAX);
     }
 

@@ -17,6 +17,7 @@ use crate::config::{Config, Copies, DEADLINE_MAX, DEADLINE_MIN, FlowId, PACKET_M
 use crate::counts::Counts;
 use crate::facts::PathFacts;
 use crate::lane::{ACK_DELAY_MAX, Lane};
+use crate::parameters::LiveParameters;
 use crate::retained::{PieceId, Retained};
 use crate::sharing::Sharing;
 use crate::spread::Spread;
@@ -25,15 +26,8 @@ use outgoing::Kind;
 use status::Tally;
 pub use status::{PathStatus, Status};
 
-/// Rates are set anew no more often.
-const SOLVE_EVERY: Duration = Duration::from_millis(100);
-
 /// The bytes that may wait and be kept: two seconds at 30 Mbit/s.
 const BYTES_MAX: usize = 8 << 20;
-
-/// The queueing budget, as a fraction of the deadline. The rest is for the way and for one
-/// retransmission.
-const WAITS: u32 = 6;
 
 /// The least data that a piece is worth its head for.
 const PIECE_MIN: usize = 64;
@@ -181,6 +175,13 @@ impl Sender {
         self
     }
 
+    /// The same with other parameters.
+    #[must_use]
+    pub fn with_parameters(mut self, parameters: LiveParameters) -> Self {
+        self.spread.parameters = parameters;
+        self
+    }
+
     /// How long what is queued from now on may take; the nearest that can be.
     pub fn set_deadline(&mut self, deadline: Duration) {
         self.config.deadline = deadline.clamp(DEADLINE_MIN, DEADLINE_MAX);
@@ -260,7 +261,7 @@ impl Sender {
     fn close(&mut self, flow: FlowId, now: Timestamp) {
         let missing = self.spread.missing();
         let block = &mut self.flows[usize::from(flow.0)].block;
-        let Some(closed) = block.close(missing, self.config.deadline) else { return };
+        let Some(closed) = block.close(missing, self.config.deadline, &self.spread.parameters) else { return };
         let gap = closed.spread / u32::try_from(closed.repair.len()).unwrap_or(u32::MAX).max(1);
         let stale = now + self.config.deadline;
         for (at, repair) in closed.repair.into_iter().enumerate() {
@@ -274,9 +275,9 @@ impl Sender {
 
     /// Does all work that is due, with the host's current facts about its paths and their groups.
     pub fn handle_timeout(&mut self, facts: &[PathFacts], groups: &Groups, now: Timestamp) {
-        let deadline = self.config.deadline;
+        let (deadline, parameters) = (self.config.deadline, self.spread.parameters);
         for at in 0..self.flows.len() {
-            if self.flows[at].block.closes_at(deadline).is_some_and(|at| at <= now) {
+            if self.flows[at].block.closes_at(deadline, &parameters).is_some_and(|at| at <= now) {
                 self.close(FlowId(at as u8), now);
             }
         }
@@ -288,11 +289,11 @@ impl Sender {
             return;
         }
         let rtt = facts.iter().filter_map(|one| one.rtt).min().unwrap_or_default();
-        self.solve_at = now + rtt.max(SOLVE_EVERY);
+        self.solve_at = now + rtt.max(parameters.solve_every);
         self.spread.solve(facts, groups, deadline, now);
         self.retained.forget(now);
         let waits = fairpath_core::ByteCount::new(self.waits as u64);
-        self.budget.on_rates(self.spread.whole(), self.tally.beside(), deadline / WAITS, waits, now);
+        self.budget.on_rates(self.spread.whole(), self.tally.beside(), deadline / parameters.waits, waits, now);
         self.tally.fade();
         // Older data counts less and less.
         self.spread.lanes.values_mut().for_each(|lane| lane.carried *= 0.8);
@@ -300,7 +301,8 @@ impl Sender {
 
     /// When [`Sender::handle_timeout`] is to be called, or something may leave.
     pub fn next_timeout(&self, now: Timestamp) -> Option<Timestamp> {
-        let closes = self.flows.iter().filter_map(|flow| flow.block.closes_at(self.config.deadline));
+        let closes =
+            self.flows.iter().filter_map(|flow| flow.block.closes_at(self.config.deadline, &self.spread.parameters));
         let repair = self.repair.front().map(|(at, ..)| *at);
         let credit = if self.has_work(now) { self.spread.next_credit() } else { None };
         let later = repair.into_iter().chain(credit).filter(|at| *at > now);

@@ -20,26 +20,12 @@ use std::collections::BTreeMap;
 
 use fairpath_core::{Bitrate, ByteCount, GroupId, Groups, PathId, Timestamp};
 use fairpath_engine::{ConnectionView, Deadline, DeadlineParameters, Due, Liveness, PathView, Scheduler as _};
-use fairpath_rate::{PROBING, PacketRate, Region, without_timeouts};
+use fairpath_rate::{PacketRate, Region, without_timeouts};
 
 use crate::facts::PathFacts;
 use crate::lane::{Lane, allowed};
+use crate::parameters::LiveParameters;
 use crate::sharing::Sharing;
-
-/// Differences in timeliness that rates ignore. Otherwise rates would oscillate, and fill no
-/// window.
-const ALIKE: f64 = 0.02;
-
-/// The share of late packets from which on a path counts for nothing in the budget; below it, it
-/// counts in proportion.
-const LATE_MAX: f64 = 0.25;
-
-/// A path that carries nothing carries a copy that often, while anything is sent.
-const PROBE_EVERY: Duration = Duration::from_millis(300);
-
-/// The same for a path of higher cost: probing costs, and shows in a few seconds what the path is
-/// worth.
-const DEAR_PROBE_EVERY: Duration = Duration::from_secs(1);
 
 /// The value of paths of higher cost, so that the friendly rates of a group go to its cheapest
 /// paths.
@@ -53,6 +39,10 @@ const INITIAL: f64 = 10.0;
 pub(crate) struct Spread {
     pub(crate) lanes: BTreeMap<PathId, Lane>,
     pub(crate) scheduler: Deadline,
+    pub(crate) parameters: LiveParameters,
+    /// Differences in timeliness that rates ignore, as the scheduler does. Otherwise rates would
+    /// oscillate, and fill no window.
+    alike: f64,
     sharing: Sharing,
     solved_at: Option<Timestamp>,
 }
@@ -61,12 +51,12 @@ impl Spread {
     pub(crate) fn new(sharing: Sharing, parameters: DeadlineParameters) -> Self {
         let prefers = sharing.prefers_better_paths();
         let scheduler = if prefers { Deadline::new(parameters) } else { Deadline::indifferent() };
-        Self { sharing, scheduler, ..Self::default() }
+        Self { sharing, scheduler, alike: parameters.alike, ..Self::default() }
     }
 
     /// Takes the host's current facts and computes the rates anew. Paths without facts are gone.
     pub(crate) fn solve(&mut self, facts: &[PathFacts], groups: &Groups, deadline: Duration, now: Timestamp) {
-        let Self { lanes, scheduler, .. } = self;
+        let Self { lanes, scheduler, parameters, .. } = self;
         lanes.retain(|path, _| {
             let is_there = facts.iter().any(|one| one.path == *path);
             if !is_there {
@@ -77,10 +67,10 @@ impl Spread {
         let passed = self.solved_at.map_or(Duration::ZERO, |at| now.since(at));
         self.solved_at = Some(now);
         for one in facts {
-            let lane = lanes.entry(one.path).or_insert_with(|| Lane::new(*one, now));
+            let lane = lanes.entry(one.path).or_insert_with(|| Lane::new(*one, *parameters, now));
             lane.fill(now);
             lane.look(*one, now);
-            lane.late = lane.track.late(deadline);
+            lane.late = lane.late_for(deadline);
             lane.loss = scheduler.loss(one.path, now);
             lane.value = (1.0 - lane.loss) * (1.0 - lane.late);
             lane.group = self.sharing.tells_groups_apart().then(|| groups.of(one.path));
@@ -127,7 +117,7 @@ impl Spread {
 
     /// The friendly rates that bring the most in time, group by group: paths of different groups share no bottleneck.
     fn set_rates(&mut self, passed: Duration) {
-        let price = self.price();
+        let (price, alike) = (self.price(), self.alike);
         let apart = self.sharing.tells_groups_apart();
         let mut members: BTreeMap<Option<GroupId>, Vec<&mut Lane>> = BTreeMap::new();
         for lane in self.lanes.values_mut() {
@@ -155,7 +145,7 @@ impl Spread {
             let value = |lane: &Lane| match lane.is_silent {
                 true => 0.0,
                 false if price.is_some_and(|price| lane.facts.terms.price() > price) => DEAR_VALUE * lane.value,
-                false => 1.0 - ALIKE * libm::floor((1.0 - lane.value) / ALIKE),
+                false => 1.0 - alike * libm::floor((1.0 - lane.value) / alike),
             };
             let values: Vec<f64> = members.iter().map(|lane| value(lane)).collect();
             let rtts: Vec<Duration> = members.iter().map(|lane| lane.rtt().max(Duration::from_millis(1))).collect();
@@ -233,15 +223,16 @@ impl Spread {
     ) -> Option<PathId> {
         let bytes = bytes as f64;
         let cost = self.price().map_or(0, |(_, cost)| cost);
+        let LiveParameters { probing, probe_every, dear_probe_every, .. } = self.parameters;
         let is_dear = |lane: &Lane| lane.facts.terms.cost > cost;
         let measured = |lane: &Lane| lane.facts.usable && !is_dear(lane);
         for (_, lane) in self.lanes.iter_mut().filter(|(path, lane)| Some(**path) != chosen && measured(lane)) {
-            lane.owes = (lane.owes + PROBING * bytes).min(2.0 * bytes);
+            lane.owes = (lane.owes + probing * bytes).min(2.0 * bytes);
         }
         let is_other = |path: &PathId, lane: &Lane| chosen.map_or(lane.is_silent, |chosen| *path != chosen);
         let is_due = |lane: &Lane| match is_dear(lane) {
-            true => now.since(lane.carried_at) >= DEAR_PROBE_EVERY,
-            false => lane.owes >= bytes || now.since(lane.carried_at) >= PROBE_EVERY,
+            true => now.since(lane.carried_at) >= dear_probe_every,
+            false => lane.owes >= bytes || now.since(lane.carried_at) >= probe_every,
         };
         let mut others =
             self.lanes.iter().filter(|(path, lane)| is_other(path, lane) && lane.facts.usable && is_due(lane));
@@ -294,16 +285,17 @@ impl Spread {
     /// encoder that follows the budget would always use them. Paths with late packets count less:
     /// losses are sent again, but late packets are not reported in time.
     pub(crate) fn whole(&self) -> Bitrate {
+        let LiveParameters { probing, late_max, probe_every, .. } = self.parameters;
         let price = self.price();
         let open = || self.lanes.values().filter(|lane| lane.is_open() && Some(lane.facts.terms.price()) <= price);
         let best = self.lanes.values().filter(|lane| lane.is_open()).map(|lane| lane.rank).min();
         let carries: f64 = open().filter(|lane| Some(lane.rank) == best).map(Lane::lasting).sum();
         // Paths below the best carry copies of a share of its data, to be measured.
-        let copies = |lane: &Lane| if Some(lane.rank) == best { 0.0 } else { PROBING * carries };
+        let copies = |lane: &Lane| if Some(lane.rank) == best { 0.0 } else { probing * carries };
         let room = |lane: &Lane| (lane.lasting() - copies(lane)).max(0.0);
-        let brings = |lane: &Lane| room(lane) * lane.value * (1.0 - lane.late / LATE_MAX).max(0.0);
+        let brings = |lane: &Lane| room(lane) * lane.value * (1.0 - lane.late / late_max).max(0.0);
         // A path on which everything was late needs some data, to show when it no longer is.
-        let probes = |lane: &Lane| lane.facts.max_datagram.as_f64() / PROBE_EVERY.as_secs_f64();
+        let probes = |lane: &Lane| lane.facts.max_datagram.as_f64() / probe_every.as_secs_f64();
         let add = |(sum, least): (f64, f64), lane: &Lane| (sum + brings(lane), least.max(probes(lane)));
         let (sum, least) = open().fold((0.0, 0.0), add);
         Bitrate::from_bps((8.0 * sum.max(least)) as u64)
@@ -312,7 +304,7 @@ impl Spread {
     /// How long half of the packets take on the quickest way that there is; nothing where that is not known, or nothing
     /// has measured it of late, so that it gets known.
     pub(crate) fn quickest(&self, now: Timestamp) -> Option<Duration> {
-        let is_measured = |lane: &Lane| lane.is_known() && now.since(lane.carried_at) < PROBE_EVERY;
+        let is_measured = |lane: &Lane| lane.is_known() && now.since(lane.carried_at) < self.parameters.probe_every;
         let open = self.lanes.values().filter(|lane| lane.is_open());
         open.map(|lane| if is_measured(lane) { lane.mostly_takes() } else { Duration::ZERO }).min()
     }

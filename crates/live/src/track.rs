@@ -8,13 +8,6 @@ use fairpath_rate::{Bound, Delays};
 
 use crate::wire::PathReport;
 
-/// How long delays count, as the paper's controller specifies: a sliding window of 5 s.
-const DELAYS_FOR: Duration = Duration::from_secs(5);
-
-/// The window in which delays alone may show that a path has become late: the long window hides a
-/// filled queue for seconds.
-const NEWEST_FOR: Duration = Duration::from_millis(500);
-
 #[derive(Clone, Copy, Debug)]
 struct DelaySample {
     at: Timestamp,
@@ -39,16 +32,16 @@ impl Track {
 
     /// Forgets delays that are too old, whether newer ones came or not. Otherwise a path on which
     /// nothing was worth sending would stay as bad as it last was.
-    pub(crate) fn forget(&mut self, now: Timestamp) {
-        while self.delays.front().is_some_and(|sample| now.since(sample.at) > DELAYS_FOR) {
+    pub(crate) fn forget(&mut self, delays_for: Duration, now: Timestamp) {
+        while self.delays.front().is_some_and(|sample| now.since(sample.at) > delays_for) {
             self.delays.pop_front();
         }
     }
 
-    /// How long packets take one way; `None` before the first report.
-    pub(crate) fn delays(&self, now: Timestamp) -> Option<Delays> {
+    /// How long packets take one way, in all or in the time `newest_for`; `None` before the first report.
+    pub(crate) fn delays(&self, newest_for: Duration, now: Timestamp) -> Option<Delays> {
         let all = pooled(self.delays.iter())?;
-        let newest = self.delays.iter().filter(|sample| now.since(sample.at) <= NEWEST_FOR);
+        let newest = self.delays.iter().filter(|sample| now.since(sample.at) <= newest_for);
         // The worse of the two counts.
         let worse =
             |newest: Delays| if newest.mean + newest.deviation > all.mean + all.deviation { newest } else { all };
@@ -60,15 +53,15 @@ impl Track {
     /// all, a queue that fills and empties below the deadline would make many late.
     ///
     /// A delay that grows goes on growing: by as much again as it has in a quarter of a second.
-    pub(crate) fn late(&self, deadline: Duration) -> f64 {
+    pub(crate) fn late(&self, deadline: Duration, newest_for: Duration) -> f64 {
         let Some(last) = self.delays.back().map(|sample| sample.at) else { return 0.0 };
-        let newest = || self.delays.iter().filter(|sample| last.since(sample.at) <= NEWEST_FOR);
+        let newest = || self.delays.iter().filter(|sample| last.since(sample.at) <= newest_for);
         let is_late = |sample: &DelaySample, grown: f64| {
             let [mean, deviation] = [sample.mean + grown, libm::sqrt(sample.variance)].map(Duration::from_secs_f64);
             Bound::Cantelli.late(0, &Delays { mean, deviation }, deadline)
         };
         let all = mean(self.delays.iter().map(|sample| is_late(sample, 0.0)));
-        let is_recent = |sample: &&DelaySample| last.since(sample.at) <= NEWEST_FOR / 2;
+        let is_recent = |sample: &&DelaySample| last.since(sample.at) <= newest_for / 2;
         let recent = mean(newest().filter(is_recent).map(|sample| sample.mean));
         let before = mean(newest().filter(|sample| !is_recent(sample)).map(|sample| sample.mean));
         let grown = recent.zip(before).map_or(0.0, |(recent, before)| (recent - before).max(0.0));
@@ -101,6 +94,9 @@ fn pooled<'a>(samples: impl Iterator<Item = &'a DelaySample> + Clone) -> Option<
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::parameters::LiveParameters;
+
+    const NEWEST: Duration = LiveParameters::DEFAULT.newest_for;
 
     fn ms(millis: u64) -> Timestamp {
         Timestamp::from_millis(millis)
@@ -114,10 +110,10 @@ mod tests {
     fn a_path_on_which_nothing_is_sent_does_not_stay_bad() {
         let mut track = Track::default();
         (0..20).for_each(|at| track.on_report(&report(400), ms(25 * at)));
-        track.forget(ms(500));
-        assert!(track.late(Duration::from_millis(300)) > 0.9);
-        track.forget(ms(6_000));
-        assert_eq!(track.late(Duration::from_millis(300)), 0.0);
+        track.forget(LiveParameters::DEFAULT.delays_for, ms(500));
+        assert!(track.late(Duration::from_millis(300), NEWEST) > 0.9);
+        track.forget(LiveParameters::DEFAULT.delays_for, ms(6_000));
+        assert_eq!(track.late(Duration::from_millis(300), NEWEST), 0.0);
     }
 
     #[test]
@@ -126,14 +122,18 @@ mod tests {
         let delay = |at: u32| 130 + if at % 80 < 40 { 15 * (at % 80) / 4 } else { 15 * (80 - at % 80) / 4 };
         let mut track = Track::default();
         (0..220).for_each(|at| track.on_report(&report(delay(at)), ms(25 * u64::from(at))));
-        let pooled = track.delays(ms(5_500)).unwrap();
+        let pooled = track.delays(NEWEST, ms(5_500)).unwrap();
         let together = Bound::Cantelli.late(0, &pooled, Duration::from_millis(300));
-        assert!(track.late(Duration::from_millis(300)) < 0.01, "{}", track.late(Duration::from_millis(300)));
+        assert!(
+            track.late(Duration::from_millis(300), NEWEST) < 0.01,
+            "{}",
+            track.late(Duration::from_millis(300), NEWEST)
+        );
         assert!(together > 0.1, "by one mean and one deviation: {together}");
-        assert!(track.late(Duration::from_millis(250)) > 0.1);
+        assert!(track.late(Duration::from_millis(250), NEWEST) > 0.1);
         // In half a second it grows from 130 to 263 ms, and goes on.
         (220..240).for_each(|at| track.on_report(&report(130 + 7 * (at - 220)), ms(25 * u64::from(at))));
-        let soon = track.late(Duration::from_millis(300));
+        let soon = track.late(Duration::from_millis(300), NEWEST);
         assert!(soon > 0.2, "{soon}");
     }
 
@@ -142,13 +142,13 @@ mod tests {
         let mut track = Track::default();
         (0..100).for_each(|at| track.on_report(&report(20), ms(25 * at)));
         (100..125).for_each(|at| track.on_report(&report(200), ms(25 * at)));
-        let delays = track.delays(ms(25 * 124)).unwrap();
+        let delays = track.delays(NEWEST, ms(25 * 124)).unwrap();
         assert!(
             delays.mean > Duration::from_millis(190),
             "a tenth of what is known, and all of half a second: {delays:?}"
         );
         (125..170).for_each(|at| track.on_report(&report(20), ms(25 * at)));
-        let delays = track.delays(ms(25 * 170)).unwrap();
+        let delays = track.delays(NEWEST, ms(25 * 170)).unwrap();
         assert!(delays.mean < Duration::from_millis(60) && delays.deviation > Duration::from_millis(30), "{delays:?}");
     }
 }

@@ -14,11 +14,12 @@ use crate::optimum::{floors, greedy};
 use crate::packet_rate::{NotARate, PacketRate};
 use crate::region::Region;
 
-/// The share of the whole that each path carries at least, so that a change of it is seen. With [`MARGIN`] it is
-/// fitted to the two figures of repair in [Pluntke2011 §3]: the paper says of neither what it was.
+/// The share of the whole that each path carries at least, so that a change of it is seen [Pluntke2011 §3]. The paper
+/// does not say what it was, nor what [`MARGIN`] was: both are fitted to its two figures of repair.
 pub const PROBING: f64 = 0.0675;
 
-/// How far repair is above what is missing on average, in deviations of one packet; see [`Repair::plan`].
+/// How far repair is above what is missing on average, in deviations of one packet, as [`PROBING`] fitted to the paper
+/// [Pluntke2011 §3]; see [`Repair::plan`].
 pub const MARGIN: f64 = 0.144;
 
 /// The model of a path.

@@ -50,7 +50,7 @@ pub mod topology;
 pub mod units;
 
 pub use error::{Problem, ScenarioError, SweepError};
-pub use fairpath_live::{BudgetParameters, Config as StreamConfig, Copies, Playout, Sharing};
+pub use fairpath_live::{BudgetParameters, Config as StreamConfig, Copies, LiveParameters, Playout, Sharing};
 pub use file::{ParameterValue, ScenarioFile, Sweep};
 pub use model::{
     Change, ChangeKind, Distribution, Flow, LinkIndex, Live, PathRoute, Remedies, Scenario, ScenarioLink, Traffic,

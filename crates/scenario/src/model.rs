@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use fairpath_core::{Bitrate, ByteCount};
 use fairpath_engine::{DeadlineParameters, EngineConfig, Terms};
-use fairpath_live::{BudgetParameters, Config, Sharing};
+use fairpath_live::{BudgetParameters, Config, LiveParameters, Sharing};
 use fairpath_net::{Filter, LinkConfig, Rate};
 
 /// The position of a link in [`Scenario::links`].
@@ -237,6 +237,8 @@ pub struct Live {
     pub scheduler: DeadlineParameters,
     /// Those of its budget, the same.
     pub budget: BudgetParameters,
+    /// Those of its sender, the same.
+    pub parameters: LiveParameters,
 }
 
 impl Default for Live {
@@ -248,6 +250,7 @@ impl Default for Live {
             sharing: Sharing::default(),
             scheduler: DeadlineParameters::default(),
             budget: BudgetParameters::default(),
+            parameters: LiveParameters::default(),
         }
     }
 }

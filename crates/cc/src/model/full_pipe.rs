@@ -2,10 +2,10 @@
 
 use fairpath_core::Bitrate;
 
-/// Growth by less than this is none.
+/// Growth by less than this is none [BBRv3 §5.3.1.2].
 const GROWTH: f64 = 1.25;
 
-/// The number of rounds without growth after which the pipe is full.
+/// The number of rounds without growth after which the pipe is full [BBRv3 §5.3.1.2].
 const ROUNDS: u32 = 3;
 
 /// Estimates whether the pipe is full.

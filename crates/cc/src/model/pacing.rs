@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use fairpath_core::{Bitrate, ByteCount};
 
-/// How far below the bandwidth a path paces, so that the queue drains rather than grows: 1 %.
+/// How far below the bandwidth a path paces, so that the queue drains rather than grows [BBRv3 §5.6.2].
 const MARGIN: f64 = 0.01;
 
 /// The pacing rate of one path; none before the first round-trip time.

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use fairpath_core::Bitrate;
+use fairpath_core::{Bitrate, Estimate};
 use fairpath_faults::{Crowd, Host};
 use fairpath_net::{LinkConfig, QueueConfig};
 use fairpath_quic_core::EngineConfig;
@@ -26,6 +26,8 @@ struct Got {
     first: Option<Duration>,
     /// For which part of the time the confidence was wrong beyond 0.1 and 0.9.
     wrong: f64,
+    /// The mean probability of the right answer.
+    right: f64,
     /// The part of a link that we have, and that of the others.
     ours: f64,
     theirs: f64,
@@ -33,6 +35,10 @@ struct Got {
 
 impl Cell {
     fn run(&self) -> Got {
+        self.run_with(&EngineConfig::live())
+    }
+
+    fn run_with(&self, engine: &EngineConfig) -> Got {
         const ROUND_TRIP: Duration = Duration::from_micros(300);
         const TIME: Duration = Duration::from_secs(15);
         const FROM: Duration = Duration::from_secs(5);
@@ -46,7 +52,7 @@ impl Cell {
         let rivals: Vec<usize> = links.iter().map(|link| crowd.join(&flow("cubic"), &[(*link, ROUND_TRIP)])).collect();
         crowd.run_for(Duration::from_millis(2_000 + 173 * self.seed));
         let paths = [0, 1].map(|path| (links[path % links.len()], ROUND_TRIP));
-        let ours = crowd.join(&EngineConfig::live(), &paths);
+        let ours = crowd.join(engine, &paths);
         crowd.set_hosts(ours, self.host);
         if self.host == Host::Starved {
             // The table over links of the kernel has all processes on one machine.
@@ -57,11 +63,12 @@ impl Cell {
             let theirs: u64 = rivals.iter().map(|rival| crowd.received(*rival)).sum();
             [crowd.received(ours), theirs]
         };
-        let (mut first, mut wrong, mut looks, mut before) = (None, 0u32, 0u32, [0; 2]);
+        let (mut first, mut wrong, mut right, mut looks, mut before) = (None, 0u32, 0.0, 0u32, [0; 2]);
         while crowd.elapsed() < begun + TIME {
             crowd.run_for(LOOK);
             let confidence = crowd.verdicts(ours).first().map_or(0.5, |pair| pair.confidence);
             wrong += u32::from(if self.is_shared { confidence < 0.1 } else { confidence > 0.9 });
+            right += if self.is_shared { confidence } else { 1.0 - confidence };
             looks += 1;
             if first.is_none() && crowd.is_together(ours) {
                 first = Some(crowd.elapsed() - begun);
@@ -73,7 +80,8 @@ impl Cell {
         assert_eq!(crowd.violation(), None, "{self:?}");
         let after = received(&crowd);
         let mbps = |at: usize| (after[at] - before[at]) as f64 * 8e-6 / (TIME - FROM).as_secs_f64() / 20.0;
-        Got { first, wrong: f64::from(wrong) / f64::from(looks), ours: mbps(0), theirs: mbps(1) }
+        let looks = f64::from(looks);
+        Got { first, wrong: f64::from(wrong) / looks, right: right / looks, ours: mbps(0), theirs: mbps(1) }
     }
 }
 
@@ -173,4 +181,78 @@ fn table_of_short_queues_and_busy_hosts() {
         }
     }
     assert!(failed.is_empty(), "{failed:#?}");
+}
+
+/// A constant of the order of arrivals, and how it becomes so many times as large.
+type Constant = (&'static str, fn(&mut EngineConfig, f64));
+
+const ORDER: &[Constant] = &[
+    ("at once ms", |engine, times| engine.detection.concordance.order.at_once_ms *= times),
+    ("train", |engine, times| {
+        let train = &mut engine.detection.concordance.order.train;
+        *train = train.mul_f64(times);
+    }),
+    ("past every", |engine, times| {
+        let every = &mut engine.detection.concordance.order.past_every;
+        *every = every.mul_f64(times);
+    }),
+    ("past", |engine, times| {
+        let past = &mut engine.detection.concordance.order.past;
+        *past = (*past as f64 * times) as usize;
+    }),
+    ("piece", |engine, times| engine.detection.concordance.order.piece *= times),
+    // Twice a half would be all: what is missing to one is halved and doubled, and that not quite.
+    ("two queues", |engine, times| {
+        let kept = &mut engine.detection.concordance.order.two_queues;
+        *kept = (1.0 - (1.0 - *kept) * times).max(0.1);
+    }),
+    ("known ms", |engine, times| engine.detection.concordance.order.known_ms *= times),
+];
+
+/// Half and twice of each constant over the shortest queue, with as many seeds as `SEEDS` says. A row has the differences
+/// to the default. `right` is the mean probability of the right answer, and `wrong` the time for which it is wrong. `soon`
+/// are the runs in which a shared link is found within 10 s.
+#[test]
+#[ignore = "a table; three minutes of processor time"]
+fn table_of_the_constants_of_the_order_of_arrivals() {
+    let seeds: u64 = std::env::var("SEEDS").map_or(3, |seeds| seeds.parse().expect("SEEDS is a number"));
+    let cells: Vec<Cell> = [Host::Prompt, Host::Busy, Host::Starved]
+        .into_iter()
+        .flat_map(|host| [true, false].map(|is_shared| (host, is_shared)))
+        .flat_map(|(host, is_shared)| (1..=seeds).map(move |seed| Cell { is_shared, queue_ms: 20, host, seed }))
+        .collect();
+    let run = |engine: &EngineConfig| -> Vec<Got> { cells.par_iter().map(|cell| cell.run_with(engine)).collect() };
+    let default = run(&EngineConfig::live());
+    let mut ineffective = Vec::new();
+    for (name, change) in ORDER {
+        let mut moved = 0.0;
+        for (times, word) in [(0.5, "half"), (2.0, "twice")] {
+            let mut engine = EngineConfig::live();
+            change(&mut engine, times);
+            let changed = run(&engine);
+            let difference = |is_shared: bool, of: fn(&Got) -> f64| {
+                let pairs = cells.iter().zip(changed.iter().zip(&default));
+                let of_kind = pairs.filter(|(cell, _)| cell.is_shared == is_shared);
+                Estimate::of(of_kind.map(|(_, (changed, default))| of(changed) - of(default))).expect("runs")
+            };
+            let shown =
+                |estimate: &Estimate| format!("{:+.3} ± {:.3}", estimate.mean, estimate.half_width.unwrap_or(0.0));
+            let right = [true, false].map(|is_shared| difference(is_shared, |got| got.right));
+            let wrong = [true, false].map(|is_shared| difference(is_shared, |got| got.wrong));
+            let soon = difference(true, Got::is_soon);
+            moved += right.iter().map(|estimate| estimate.mean.abs()).sum::<f64>();
+            println!(
+                "{name:>10}, {word:>5}: right {} shared, {} separate; soon {}; wrong {} shared, {} separate",
+                shown(&right[0]),
+                shown(&right[1]),
+                shown(&soon),
+                shown(&wrong[0]),
+                shown(&wrong[1]),
+            );
+        }
+        if moved == 0.0 {
+            ineffective.push(name);
+        }
+    }
+    assert!(ineffective.is_empty(), "they change nothing: {ineffective:?}");
 }

@@ -1,6 +1,6 @@
 //! The constants of the algorithms, as a ratchet: none comes without a source or a row of the ablation that shows it.
 
-use fairpath_house::{constants, repository};
+use fairpath_house::{constants, default_path, repository};
 
 #[test]
 fn no_crate_has_more_constants_without_a_source_or_a_row_of_the_ablation_than_before() {
@@ -62,5 +62,26 @@ fn each_constant_that_a_table_halves_and_doubles_has_its_rows() {
             let name = one.name.rsplit('.').next().unwrap_or_default().to_lowercase().replace('_', " ");
             assert!(text.contains(&format!("\"{name}\"")), "{table} has no row \"{name}\" in {rows}");
         }
+    }
+}
+
+#[test]
+fn the_algorithms_of_the_default_are_those_of_its_configuration() {
+    let read = |file: &str| repository::read(&repository::root().join(file));
+    let config = read("crates/engine/src/config.rs");
+    let live = config.split_once("pub fn live()").expect("the default has a name").1;
+    let live = &live[..live.find("\n    }").expect("an end")];
+    for field in ["congestion", "scheduler"] {
+        let (_, named) = live.split_once(&format!("let {field} = \"")).expect("it is named");
+        let name = &named[..named.find('"').expect("an end")];
+        assert!(default_path::DEFAULT.contains(&name), "{field} is {name}");
+    }
+    let detectors = read("crates/sbd/src/catalogue.rs");
+    let (_, first) = detectors.split_once("NAMES: &[&str] = &[").expect("the detectors have names");
+    assert_eq!(first.trim_start().split('"').nth(1), Some("concordance"), "the first is the default");
+    assert!(read("crates/live/src/spread.rs").contains("scheduler: Deadline,"));
+    for name in default_path::DEFAULT {
+        let is_there = |part: &str| repository::root().join(format!("crates/{part}/src/algorithm/{name}.rs")).exists();
+        assert!(["cc", "sbd", "sched"].into_iter().any(is_there), "there is no {name}");
     }
 }

@@ -105,6 +105,7 @@ use self::cluster::Clusters;
 use self::comparison::Comparison;
 use self::evidence::{against_both, any_of, confidence, log_odds};
 use self::losses::{LossEvidence, Losses};
+pub use self::order::OrderParameters;
 use self::order::{Course, Order};
 use self::scales::{SCALES, Scale, Scales};
 use self::silences::Silences;
@@ -142,6 +143,8 @@ pub struct ConcordanceConfig {
     pub join: f64,
     /// Paths stay in one group while the confidence is above this.
     pub stay: f64,
+    /// How the order of arrivals is judged.
+    pub order: OrderParameters,
 }
 
 impl Default for ConcordanceConfig {
@@ -156,6 +159,7 @@ impl Default for ConcordanceConfig {
             changes_per_second: 5e-3,
             join: 0.95,
             stay: 0.5,
+            order: OrderParameters::default(),
         }
     }
 }
@@ -308,7 +312,7 @@ impl Detector for Concordance {
                 Path {
                     opened: now,
                     scales,
-                    course: Course::new(),
+                    course: Course::new(self.config.order),
                     losses: Losses::default(),
                     silences: Silences::default(),
                     dipped: 0..0,

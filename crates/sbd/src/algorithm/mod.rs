@@ -9,7 +9,7 @@ mod trendline;
 mod wavelet;
 
 pub use always::{Always, Together};
-pub use concordance::{Concordance, ConcordanceConfig};
+pub use concordance::{Concordance, ConcordanceConfig, OrderParameters};
 pub use never::{Apart, Never};
 pub use oracle::Oracle;
 pub use summary::{Congested, LossSplit, Oscillation, Persistence, Split, Summary, SummaryConfig, Variability};

@@ -86,7 +86,9 @@ impl Live {
     pub(super) fn of(traffic: Traffic, paths: usize, now: Timestamp) -> Option<Self> {
         let Traffic::Live(live) = traffic else { return None };
         Some(Self {
-            sender: Sender::sharing(live.stream, live.sharing, live.scheduler).with_budget(live.budget),
+            sender: Sender::sharing(live.stream, live.sharing, live.scheduler)
+                .with_budget(live.budget)
+                .with_parameters(live.parameters),
             receiver: Receiver::new(live.stream),
             rate: live.rate,
             packet: (live.packet.get() as usize).max(2 * size_of::<u64>()),

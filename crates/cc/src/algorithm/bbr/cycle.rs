@@ -7,8 +7,8 @@ use fairpath_core::{ByteCount, Timestamp};
 use super::{BbrPath, Phase};
 use crate::model::{Delivery, Random, bdp_multiple};
 
-/// How many phases a cycle has, each about a round-trip time long: one that probes, one that drains
-/// what the probe may have queued, and the others that cruise.
+/// The phases of a cycle, each about a round-trip time long: one that probes, one that drains what
+/// the probe may have queued, and others that cruise [BBRv1 §4.3.4].
 pub(in crate::algorithm) const PHASES: u32 = 8;
 
 const PROBE: u32 = 0;

@@ -8,7 +8,7 @@ use crate::model::Delivery;
 /// Length of the filter of the excess, in rounds [BBRv3 §2.12].
 const ROUNDS: u64 = 10;
 
-/// In Startup the path changes too fast to remember more than the newest round.
+/// In Startup the path changes too fast to remember more than the newest round [BBRv3 §5.5.9].
 const ROUNDS_IN_STARTUP: u64 = 1;
 
 /// The estimate of one path.

@@ -9,7 +9,7 @@ use crate::model::{Delivery, Rate};
 /// The part of the amount in flight that is left to others, for bursts and for a fairer share [BBRv3 §2.8].
 const HEADROOM: f64 = 0.15;
 
-/// The growth doubles each round, up to 2³⁰ datagrams.
+/// The growth doubles each round, up to 2³⁰ datagrams [BBRv3 §5.3.3.9].
 const DOUBLINGS_MAX: u32 = 30;
 
 /// The long-term model of one path.

@@ -9,6 +9,7 @@ use crate::model::{Delivery, Random, Rate};
 
 /// The least time between probes; up to `WAIT_SPREAD` more is drawn [BBRv3 §5.3.3.8].
 const WAIT: Duration = Duration::from_secs(2);
+/// The time that is drawn [BBRv3 §5.3.3.8].
 const WAIT_SPREAD: Duration = Duration::from_secs(1);
 
 /// Limit on the rounds between probes [BBRv3 §5.3.3.8]. Reno needs as many rounds without loss as

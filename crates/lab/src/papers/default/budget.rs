@@ -71,7 +71,7 @@ const CONSTANTS: &[Constant<BudgetParameters>] = &[
 ];
 
 /// The measures: their names, what is noticed of each in points of a hundred, and whether more is better.
-const MEASURES: [(&str, f64, bool); 3] =
+pub(super) const MEASURES: [(&str, f64, bool); 3] =
     [("carried", 1.0, true), ("in time", 0.2, true), ("restlessness", 100.0, false)];
 
 /// The rate of a path over time.
@@ -84,8 +84,8 @@ enum Line {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Network {
-    name: &'static str,
+pub(super) struct Network {
+    pub(super) name: &'static str,
     lines: [Line; 2],
     deadline_ms: u64,
     /// Whether its beginning is what counts.
@@ -98,7 +98,7 @@ impl Network {
     }
 }
 
-const NETWORKS: [Network; 6] = [
+pub(super) const NETWORKS: [Network; 6] = [
     Network::new("10 and 6", [Line::Steady(10), Line::Steady(6)]),
     Network::new("10 or 7 for 1 s, and 6", [Line::Turns(10, 7, 1), Line::Steady(6)]),
     Network::new("10 or 3 for 8 s, and 3", [Line::Turns(10, 3, 8), Line::Steady(3)]),
@@ -140,7 +140,7 @@ impl Line {
 
 impl Network {
     /// The measures, in points of a hundred.
-    fn run(&self, budget: BudgetParameters, seed: u64, duration: Duration) -> Result<[f64; 3], SimError> {
+    pub(super) fn run(&self, live: Live, seed: u64, duration: Duration) -> Result<[f64; 3], SimError> {
         let ten = Duration::from_secs(10);
         let (warm_up, measured) = if self.is_start { (Duration::ZERO, ten) } else { (ten, duration) };
         let until = warm_up + measured;
@@ -148,7 +148,7 @@ impl Network {
         let paths = [0, 1].map(|at| self.lines[at].path(&mut net, at, until));
         let stream = StreamConfig { deadline: ms(self.deadline_ms), ..StreamConfig::default() };
         let flow = net.live("stream", EngineConfig::live(), &paths);
-        flow.traffic = Traffic::Live(Live { stream, budget, ..Live::default() });
+        flow.traffic = Traffic::Live(Live { stream, ..live });
         let outcome = fairpath_sim::run(&net.scenario, &mut ())?;
         let live = outcome.flows[0].live.unwrap_or_default();
         let could = self.lines.iter().map(|line| line.mean()).sum::<f64>() * measured.as_secs_f64();
@@ -163,8 +163,9 @@ fn run(context: &Context) -> Result<Report, Failure> {
     let is_meant = |variant: &Variant<BudgetParameters>| context.pick(variant.constant == "rises", true);
     let variants: Vec<Variant<BudgetParameters>> = variants(CONSTANTS).filter(is_meant).collect();
     let runs: Vec<Vec<Run<3>>> = context.sweep(&networks, &context.seeds(context.pick(6, 8)), |network, seed| {
-        let default = network.run(BudgetParameters::default(), seed, duration)?;
-        let changed = variants.iter().map(|variant| network.run(variant.parameters, seed, duration));
+        let with = |budget| network.run(Live { budget, ..Live::default() }, seed, duration);
+        let default = with(BudgetParameters::default())?;
+        let changed = variants.iter().map(|variant| with(variant.parameters));
         Ok((default, changed.collect::<Result<_, SimError>>()?))
     })?;
     let names: Vec<&str> = networks.iter().map(|network| network.name).collect();

@@ -77,39 +77,39 @@ const CONSTANTS: &[Constant<DeadlineParameters>] = &[
 const NOTICED: f64 = 0.2;
 
 #[derive(Clone, Copy, Debug)]
-enum Loss {
+pub(super) enum Loss {
     Random(f64),
     /// Such a share of all packets, four in a row.
     Bursts(f64),
-    /// A third in every second span.
-    InTurns,
+    /// This share in every second span.
+    InTurns(f64),
     /// None, but in every second span the line carries two thirds of the stream.
     Narrow,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Line {
-    mbps: u64,
-    round_trip_ms: u64,
-    loss: Loss,
-    cost: u32,
+pub(super) struct Line {
+    pub(super) mbps: u64,
+    pub(super) round_trip_ms: u64,
+    pub(super) loss: Loss,
+    pub(super) cost: u32,
 }
 
 impl Line {
-    const fn new(mbps: u64, round_trip_ms: u64, loss: Loss) -> Self {
+    pub(super) const fn new(mbps: u64, round_trip_ms: u64, loss: Loss) -> Self {
         Self { mbps, round_trip_ms, loss, cost: 0 }
     }
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Network {
-    name: &'static str,
-    lines: [Line; 2],
-    kbps: u64,
-    deadline_ms: u64,
+pub(super) struct Network {
+    pub(super) name: &'static str,
+    pub(super) lines: [Line; 2],
+    pub(super) kbps: u64,
+    pub(super) deadline_ms: u64,
 }
 
-const NETWORKS: [Network; 8] = [
+pub(super) const NETWORKS: [Network; 8] = [
     Network {
         name: "40 and 120 ms, 1 % in bursts",
         lines: [Line::new(10, 40, Loss::Bursts(0.01)), Line::new(10, 120, Loss::Bursts(0.01))],
@@ -118,7 +118,7 @@ const NETWORKS: [Network; 8] = [
     },
     Network {
         name: "turns bad",
-        lines: [Line::new(10, 40, Loss::InTurns), Line::new(10, 60, Loss::Random(0.002))],
+        lines: [Line::new(10, 40, Loss::InTurns(1.0 / 3.0)), Line::new(10, 60, Loss::Random(0.002))],
         kbps: 1_500,
         deadline_ms: 300,
     },
@@ -162,14 +162,14 @@ const NETWORKS: [Network; 8] = [
 
 impl Network {
     /// The share in time, and the cost, in points of a hundred.
-    fn run(&self, parameters: DeadlineParameters, seed: u64, duration: Duration) -> Result<[f64; 2], SimError> {
+    pub(super) fn run(&self, live: Live, seed: u64, duration: Duration) -> Result<[f64; 2], SimError> {
         let warm_up = Duration::from_secs(5);
         let mut net = Net::new(self.name, seed, warm_up, warm_up + duration);
         let paths = [0, 1].map(|at| self.lines[at].path(&mut net, at, warm_up + duration));
         let stream = StreamConfig { deadline: ms(self.deadline_ms), ..StreamConfig::default() };
         let rate = Some(Bitrate::from_kbps(self.kbps));
         let flow = net.live("stream", EngineConfig::live(), &paths);
-        flow.traffic = Traffic::Live(Live { rate, stream, scheduler: parameters, ..Live::default() });
+        flow.traffic = Traffic::Live(Live { rate, stream, ..live });
         flow.terms = self.lines.map(|line| fairpath_engine::Terms { cost: line.cost, ..Default::default() }).to_vec();
         let outcome = fairpath_sim::run(&net.scenario, &mut ())?;
         let flow = &outcome.flows[0];
@@ -192,14 +192,14 @@ impl Line {
                 loss_in_good: 0.0,
                 loss_in_bad: 1.0,
             }),
-            Loss::InTurns | Loss::Narrow => LossConfig::None,
+            Loss::InTurns(_) | Loss::Narrow => LossConfig::None,
         };
         let link = LinkConfig::new(Bitrate::from_mbps(self.mbps)).delay(ms(self.round_trip_ms / 2)).jitter(ms(10));
         let there = net.link(&format!("path {at}"), link.queue(QueueConfig::sojourn(ms(200))).loss(loss));
         let back = net.link(&format!("path {at} back"), LinkConfig::pure_delay(ms(self.round_trip_ms / 2)));
         let rate = |mbps: f64| ChangeKind::Rate(Rate::Fixed(Bitrate::from_bps((mbps * 1e6) as u64)));
         let [bad, good] = match self.loss {
-            Loss::InTurns => [Filter::DropShare(1.0 / 3.0), Filter::Pass].map(ChangeKind::Filter),
+            Loss::InTurns(share) => [Filter::DropShare(share), Filter::Pass].map(ChangeKind::Filter),
             Loss::Narrow => [rate(1.0), rate(self.mbps as f64)],
             Loss::Random(_) | Loss::Bursts(_) => return PathRoute { forward: vec![there], backward: vec![back] },
         };
@@ -217,8 +217,9 @@ fn run(context: &Context) -> Result<Report, Failure> {
     let duration = Duration::from_secs(context.pick(10, 35));
     let variants: Vec<Variant<DeadlineParameters>> = variants(CONSTANTS).collect();
     let runs: Vec<Vec<Run<2>>> = context.sweep(&networks, &context.seeds(context.pick(4, 8)), |network, seed| {
-        let default = network.run(DeadlineParameters::default(), seed, duration)?;
-        let changed = variants.iter().map(|variant| network.run(variant.parameters, seed, duration));
+        let with = |scheduler| network.run(Live { scheduler, ..Live::default() }, seed, duration);
+        let default = with(DeadlineParameters::default())?;
+        let changed = variants.iter().map(|variant| with(variant.parameters));
         Ok((default, changed.collect::<Result<_, SimError>>()?))
     })?;
     let names: Vec<&str> = networks.iter().map(|network| network.name).collect();

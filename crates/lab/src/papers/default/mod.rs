@@ -8,6 +8,7 @@ mod deadline;
 mod found;
 mod grid;
 mod halved;
+mod live;
 mod loss;
 mod said;
 mod scene;
@@ -27,5 +28,6 @@ pub(crate) const EXPERIMENTS: &[Experiment] = &[
     ablation::EXPERIMENT,
     deadline::EXPERIMENT,
     budget::EXPERIMENT,
+    live::EXPERIMENT,
     short_queues::EXPERIMENT,
 ];

@@ -14,39 +14,20 @@
 //! much. They then tell of one queue only if it moves by far more. Without evidence from orders
 //! this module says nothing.
 
-use core::time::Duration;
+mod parameters;
 
 use fairpath_core::{DelaySample, Timestamp};
 
+pub use self::parameters::OrderParameters;
 use super::changes::SPAN;
 use super::evidence::{after_change, log_ratio};
 use super::scales::Scale;
 use super::{ConcordanceConfig, Path};
 use crate::grid::millis;
 
-/// The order of arrivals closer than this is unknown, in ms: a host without arrival timestamps
-/// reads one socket after the other.
-const AT_ONCE_MS: f64 = 0.1;
-
-/// Packets of a path that left within this time are one train, with one time of departure.
-const TRAIN_NS: u64 = 2_000;
-
-/// The trains remembered of a path: those that arrived while others were in flight.
+/// The trains remembered of a path: those that arrived while others were in flight. With half and
+/// twice as many nothing changes over short queues.
 const TRAINS: usize = 48;
-
-/// The distance of the remembered delays, and their number: those of a second.
-const PAST_EVERY: Duration = Duration::from_millis(25);
-const PAST: usize = 40;
-
-/// The broken orders expected by chance that make a piece of evidence.
-const PIECE: f64 = 3.0;
-
-/// The share of orders that two queues preserve while their hosts stand still, as both drain then.
-/// With 0.3 two of sixteen pairs of starved hosts were taken for one for a while.
-const TWO_QUEUES: f64 = 0.5;
-
-/// Orders broken by less, in ms, are put down to the timestamps of hosts.
-const KNOWN_MS: f64 = 0.2;
 
 /// More than any one-way delay, whose zero is unknown: a packet that arrived early in the engine's
 /// time left before it.
@@ -55,11 +36,12 @@ const BEFORE_NS: u64 = 1 << 40;
 /// The arrivals on one path.
 #[derive(Clone, Debug)]
 pub(super) struct Course {
+    parameters: OrderParameters,
     /// The newest trains; train n is at n modulo their number.
     trains: [Train; TRAINS],
     count: usize,
     /// Delays of the last second, in ms; once all are there, the oldest is at `next`.
-    past: [f32; PAST],
+    past: Box<[f32]>,
     known: usize,
     next: usize,
     noted: Option<Timestamp>,
@@ -91,29 +73,32 @@ impl Train {
 
 impl Course {
     /// No arrivals yet.
-    pub(super) fn new() -> Self {
-        Self { trains: [Train::default(); TRAINS], count: 0, past: [0.0; PAST], known: 0, next: 0, noted: None }
+    pub(super) fn new(parameters: OrderParameters) -> Self {
+        let past = vec![0.0; parameters.past.max(1)].into();
+        Self { parameters, trains: [Train::default(); TRAINS], count: 0, past, known: 0, next: 0, noted: None }
     }
 
     /// Takes a sample.
     pub(super) fn add(&mut self, sample: &DelaySample) {
         let Some(train) = Train::of(sample) else { return };
+        let past = self.past.len();
+        let within = self.parameters.train.as_nanos() as u64;
         match self.count.checked_sub(1).map(|newest| &mut self.trains[newest % TRAINS]) {
             Some(newest) if train.left_ns < newest.left_ns => {
                 // Reordered packets, or a new zero of the delays.
                 (self.count, self.trains[0]) = (1, train);
             }
-            Some(newest) if train.left_ns - newest.left_ns < TRAIN_NS => newest.last_ms = train.last_ms,
+            Some(newest) if train.left_ns - newest.left_ns < within => newest.last_ms = train.last_ms,
             _ => {
                 self.trains[self.count % TRAINS] = train;
                 self.count += 1;
             }
         }
-        if self.noted.is_none_or(|noted| sample.now.since(noted) >= PAST_EVERY) {
+        if self.noted.is_none_or(|noted| sample.now.since(noted) >= self.parameters.past_every) {
             self.noted = Some(sample.now);
             self.past[self.next] = train.last_ms as f32;
-            self.next = (self.next + 1) % PAST;
-            self.known = (self.known + 1).min(PAST);
+            self.next = (self.next + 1) % past;
+            self.known = (self.known + 1).min(past);
         }
     }
 
@@ -134,6 +119,8 @@ impl Course {
 /// Two packets sent one after the other on different paths.
 #[derive(Clone, Copy, Debug)]
 struct Two {
+    /// Orders broken by less are put down to timestamps.
+    known_ms: f64,
     /// Whether the first one belongs to the path of the packet that just arrived.
     is_first: bool,
     /// The time from the first departure to the second, in ms.
@@ -143,19 +130,19 @@ struct Two {
 }
 
 impl Two {
-    fn of(came: &Train, next: &Train) -> Self {
+    fn of(came: &Train, next: &Train, known_ms: f64) -> Self {
         let is_first = came.left_ns < next.left_ns;
         let (first, second) = if is_first { (came, next) } else { (next, came) };
-        Self { is_first, gap: second.behind(first), first_ms: first.last_ms, second_ms: second.first_ms }
+        Self { known_ms, is_first, gap: second.behind(first), first_ms: first.last_ms, second_ms: second.first_ms }
     }
 
-    fn came_at_once(&self) -> bool {
-        (self.first_ms - self.second_ms - self.gap).abs() < AT_ONCE_MS
+    fn came_within(&self, ms: f64) -> bool {
+        (self.first_ms - self.second_ms - self.gap).abs() < ms
     }
 
     /// How much earlier than the first the second would arrive with these delays, in ms.
     fn broken_by(&self, first_ms: f64, second_ms: f64) -> f64 {
-        (first_ms - second_ms - self.gap - KNOWN_MS).max(0.0)
+        (first_ms - second_ms - self.gap - self.known_ms).max(0.0)
     }
 }
 
@@ -196,14 +183,14 @@ impl Order {
         let settled = own.scales.step_of(own.opened.max(other.opened) + config.settle);
         let step = own.scales.step_of(sample.now);
         let compared = &mut self.compared[usize::from(is_second)];
-        let two = Two::of(&came, &next);
-        if step < settled || *compared == next.left_ns || two.came_at_once() {
+        let two = Two::of(&came, &next, config.order.known_ms);
+        if step < settled || *compared == next.left_ns || two.came_within(config.order.at_once_ms) {
             return false;
         }
         *compared = next.left_ns;
         self.add(&two, [&own.course, &other.course]);
         self.dipped += u32::from([own, other].iter().any(|path| path.is_dipped(step, Scale::SHORTEST)));
-        let is_piece = self.breaks >= PIECE && step >= self.judged + SPAN;
+        let is_piece = self.breaks >= config.order.piece && step >= self.judged + SPAN;
         if is_piece {
             self.judge(step, config);
         }
@@ -227,7 +214,7 @@ impl Order {
     /// Makes a piece of evidence from the orders compared.
     fn judge(&mut self, step: u64, config: &ConcordanceConfig) {
         let kept = (1.0 - self.broken / self.expected).max(0.0);
-        let piece = log_ratio(kept, config.one_queue, 1.0) - log_ratio(kept, TWO_QUEUES, 1.0);
+        let piece = log_ratio(kept, config.one_queue, 1.0) - log_ratio(kept, config.order.two_queues, 1.0);
         let changed = config.changed(step.saturating_sub(self.judged));
         let [all, tested] = [self.all, self.tested].map(|odds| after_change(odds, changed));
         let part = f64::from(self.dipped) / f64::from(self.count);
@@ -245,6 +232,8 @@ impl Order {
 
 #[cfg(test)]
 mod tests {
+    use core::time::Duration;
+
     use super::*;
 
     /// A packet that left and came at these times, in ms.
@@ -254,7 +243,7 @@ mod tests {
     }
 
     fn course(packets: &[(f64, f64)]) -> Course {
-        let mut course = Course::new();
+        let mut course = Course::new(OrderParameters::DEFAULT);
         packets.iter().for_each(|(left, came)| course.add(&sample(*left, *came)));
         course
     }
@@ -285,7 +274,7 @@ mod tests {
         // The second left 2 ms later and took 7 ms less: broken by 5 ms, less the uncertainty of
         // 0.2 ms.
         let [came, next] = [(0.0, 20.0), (2.0, 15.0)].map(|(left, came)| Train::of(&sample(left, came)).unwrap());
-        let two = Two::of(&came, &next);
+        let two = Two::of(&came, &next, OrderParameters::DEFAULT.known_ms);
         assert!(two.is_first);
         assert!((two.broken_by(two.first_ms, two.second_ms) - 4.8).abs() < 1e-6);
         assert_eq!(two.broken_by(two.second_ms, two.first_ms), 0.0);
