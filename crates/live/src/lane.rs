@@ -14,10 +14,6 @@ use crate::track::Track;
 /// [RFC9002 §7.7].
 const ABOVE_WINDOW: f64 = 1.25;
 
-/// A path does not answer, or late, where this many answers in a row are missing: the packet
-/// threshold [RFC9002 §6.1.1].
-const MISSING: usize = 3;
-
 /// The round trip assumed for rates before a path has measured one.
 const FIRST_RTT: Duration = Duration::from_millis(100);
 
@@ -125,7 +121,7 @@ impl Lane {
     }
 
     fn round_trips(&self) -> Rtt {
-        Rtt { variance: self.varies, ..Rtt::steady(self.rtt()) }
+        Rtt { variance: self.varies.max(self.parameters.varies), ..Rtt::steady(self.rtt()) }
     }
 
     /// An answer came `after` its packet left. A late one counts as missing, since later ones are
@@ -139,9 +135,11 @@ impl Lane {
         self.unanswered += packets;
     }
 
-    /// Whether more answers in a row are missing than where packets are reordered.
+    /// Whether more answers in a row are missing than by chance, where this share is lost.
     fn is_overdue(&self) -> bool {
-        self.unanswered >= MISSING
+        let LiveParameters { by_chance, loss_max, .. } = self.parameters;
+        let seldom_lost = libm::ceil(libm::log(by_chance) / libm::log(self.loss.min(loss_max))).max(1.0);
+        self.unanswered as f64 >= seldom_lost
     }
 
     /// The scheduler's view of it.

@@ -18,6 +18,15 @@ pub struct LiveParameters {
     pub protected_min: u32,
     /// How much may leave at once on a path, beside two packets: what its rate is in this time.
     pub burst: Duration,
+    /// Answers that are missing in a row by chance this seldom mean that a path does not answer,
+    /// or late.
+    pub by_chance: f64,
+    /// Where more is lost it is taken to be no more than this: four missing answers in a row say
+    /// that a path is overdue.
+    pub loss_max: f64,
+    /// The least that answers are taken to vary by: what timers of hosts and the other packets of a
+    /// picture do.
+    pub varies: Duration,
     /// Rates are set anew no more often.
     pub solve_every: Duration,
     /// The queueing budget, as a fraction of the deadline. The rest is for the way and for one
@@ -46,6 +55,9 @@ impl LiveParameters {
         residual: 1e-3,
         protected_min: 5,
         burst: Duration::from_millis(5),
+        by_chance: 1e-4,
+        loss_max: 0.1,
+        varies: Duration::from_millis(5),
         solve_every: Duration::from_millis(100),
         waits: 6,
         late_max: 0.25,

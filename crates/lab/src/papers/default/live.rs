@@ -39,26 +39,16 @@ use super::deadline::{self, Line, Loss};
 use super::halved::{Constant, Run, Variant, count, difference, matters, table, variants};
 use crate::{Context, Experiment, Failure, Report};
 
-pub(super) const EXPERIMENT: Experiment =
-    Experiment::new("default/live", include_str!("live.rs"), run).left_to_full(&[
-        "span parts matters",
-        "residual matters",
-        "protected min matters",
-        "burst matters",
-        "solve every matters",
-        "waits matters",
-        "late max matters",
-        "probing matters",
-        "delays for matters",
-        "probe every matters",
-        "newest for matters",
-    ]);
+pub(super) const EXPERIMENT: Experiment = Experiment::new("default/live", include_str!("live.rs"), run);
 
 const CONSTANTS: &[Constant<LiveParameters>] = &[
     ("span parts", |all, times| all.span_parts = count(all.span_parts, times)),
     ("residual", |all, times| all.residual *= times),
     ("protected min", |all, times| all.protected_min = count(all.protected_min, times)),
     ("burst", |all, times| all.burst = all.burst.mul_f64(times)),
+    ("by chance", |all, times| all.by_chance *= times),
+    ("loss max", |all, times| all.loss_max *= times),
+    ("varies", |all, times| all.varies = all.varies.mul_f64(times)),
     ("solve every", |all, times| all.solve_every = all.solve_every.mul_f64(times)),
     ("waits", |all, times| all.waits = count(all.waits, times)),
     ("late max", |all, times| all.late_max *= times),
