@@ -39,8 +39,8 @@ const PROGRAMS: &[Program] = &[
     Program {
         key: "detection",
         title: "How soon and how rightly the engine finds bottlenecks, over the real stack",
-        claim: "Of shared bottlenecks 0.95 are found, half of them within 10 s, and separate paths are together for 0.05 of \
-                the time at most.",
+        claim: "The engine finds 0.95 of shared bottlenecks, half of them within 10 s, and takes separate paths for one for \
+                0.05 of the time at most.",
         command: "FAIRPATH_DETECTION_JSON=FILE cargo bench -p fairpath-faults --bench tables -- detection",
         notes: &["Networks are drawn from seeds, and both ends run in virtual time."],
         reason: "",

@@ -10,9 +10,8 @@ use serde_json::Value;
 use crate::kernel::{Crossing, OURS, PATIENCE, RECEIVERS, RIVALS, Tcp};
 use crate::{place, say};
 
-/// How long the connection runs. Its share is measured from a quarter of that on. A link without any jitter is one flow's
-/// for ten seconds and then the other's: whoever has more finds room as its own packets leave [Floyd1992]. So shares are
-/// those of a minute.
+/// How long the connection runs. Its share is measured from a quarter of that on. Behind a queue without jitter two flows
+/// take turns of some seconds, so shares are those of a minute (docs/design/default-controller.md).
 const TIME: Duration = Duration::from_secs(20);
 
 /// A shared link is to be found within this.
